@@ -1,0 +1,157 @@
+package guard
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Decision is the verdict on one call, with everything that was said about it.
+// The zero value refuses.
+type Decision struct {
+	Verdict Verdict `json:"verdict"`
+	// Rule is the ID of the finding that decided, Reason and Instead its texts.
+	Rule    string `json:"rule"`
+	Reason  string `json:"reason"`
+	Instead string `json:"instead,omitempty"`
+	// Findings are all findings that count, strictest first.
+	Findings []Finding `json:"findings"`
+	// Digest names exactly this call under this policy; see Manager.Digest.
+	Digest string `json:"digest"`
+	// Granted says that a person's earlier grant turned ask into allow.
+	Granted bool `json:"granted,omitempty"`
+}
+
+// LLMValidator settles the verdict llm. It is never asked about anything
+// stricter, and its errors are never an allow.
+type LLMValidator interface {
+	Validate(context.Context, *EvalContext, *Decision) (*Decision, error)
+}
+
+// Manager judges calls. It is safe for concurrent use once built; the zero
+// value refuses every call.
+type Manager struct {
+	// Rules all see every call.
+	Rules []Rule
+	// Default are the rules of the default policy. Their findings count only
+	// for effects about which no rule of Rules spoke.
+	Default []Rule
+	// Validator settles llm; nil means that Fallback does.
+	Validator LLMValidator
+	// Fallback replaces llm where no validator could be asked. The zero value
+	// is deny; anything looser than ask counts as ask.
+	Fallback Verdict
+	// Grants holds what people approved; nil means nothing was.
+	Grants *Grants
+	// Revision names the policy: digests made under another one do not match.
+	Revision string
+}
+
+// Evaluate judges c: the rules, then for llm the validator or the fallback,
+// then for ask the grants. The result is allow, ask or deny.
+func (m *Manager) Evaluate(ctx context.Context, c *EvalContext) *Decision {
+	d := m.Judge(c)
+	if d.Verdict == VerdictLLM {
+		d = m.settle(ctx, c, d)
+	}
+	if d.Verdict == VerdictAsk && m.Grants.covers(c, d.Digest) {
+		d.Verdict, d.Granted = VerdictAllow, true
+	}
+	return d
+}
+
+// Judge gives the verdict of the rules alone, before validator, fallback and
+// grants. The result may be llm.
+func (m *Manager) Judge(c *EvalContext) *Decision {
+	d := &Decision{Digest: m.Digest(c)}
+	if c.Facts == nil || len(m.Rules) == 0 || len(m.Default) == 0 {
+		d.refuse("guard/error", "the guard has no facts or no rules to judge this call by")
+		return d
+	}
+	if len(c.Facts.Effects) == 0 {
+		d.refuse("guard/error", "nothing could be read from this call")
+		return d
+	}
+	spoken := make([]bool, len(c.Facts.Effects)+1) // the last one: the whole call
+	at := func(effect int) int {
+		if effect < 0 || effect >= len(c.Facts.Effects) {
+			return len(spoken) - 1
+		}
+		return effect
+	}
+	d.Findings = apply(c, m.Rules)
+	for _, f := range d.Findings {
+		spoken[at(f.Effect)] = true
+	}
+	for _, f := range apply(c, m.Default) {
+		if !spoken[at(f.Effect)] {
+			d.Findings = append(d.Findings, f)
+		}
+	}
+	for _, f := range d.Findings {
+		spoken[at(f.Effect)] = true
+	}
+	for i, e := range c.Facts.Effects {
+		if !spoken[i] { // silence is not consent
+			d.Findings = append(d.Findings, Finding{Rule: "guard/silent", Verdict: VerdictAsk, Effect: i,
+				Reason: fmt.Sprintf("no rule speaks about %s %s", e.Kind, e.Target)})
+		}
+	}
+	slices.SortStableFunc(d.Findings, func(a, b Finding) int { return cmp.Compare(a.Verdict, b.Verdict) })
+	d.conclude()
+	return d
+}
+
+// settle turns llm into what the validator or the fallback says.
+func (m *Manager) settle(ctx context.Context, c *EvalContext, d *Decision) *Decision {
+	if m.Validator != nil {
+		v, err := m.Validator.Validate(ctx, c, d)
+		if err == nil && v != nil && v.Verdict != VerdictLLM {
+			v.Digest = d.Digest
+			return v
+		}
+	}
+	d.Verdict = min(m.Fallback, VerdictAsk)
+	return d
+}
+
+// apply runs every rule. A rule that panics refuses the call.
+func apply(c *EvalContext, rules []Rule) (findings []Finding) {
+	rule := ""
+	defer func() {
+		if r := recover(); r != nil {
+			findings = append(findings, Finding{Rule: "guard/error", Verdict: VerdictDeny, Effect: -1,
+				Reason: fmt.Sprintf("rule %s failed: %v", rule, r)})
+		}
+	}()
+	for _, r := range rules {
+		rule = r.ID
+		r.Evaluate(&Pass{EvalContext: c, rule: r.ID, findings: &findings})
+	}
+	return findings
+}
+
+// conclude takes verdict and texts from the sorted findings. A refusal names
+// every reason as strict as the verdict.
+func (d *Decision) conclude() {
+	first := d.Findings[0]
+	d.Verdict, d.Rule, d.Instead = first.Verdict, first.Rule, first.Instead
+	if d.Verdict == VerdictAllow {
+		d.Reason = first.Reason
+		return
+	}
+	var reasons []string
+	for _, f := range d.Findings {
+		if f.Verdict == d.Verdict && !slices.Contains(reasons, f.Reason) {
+			reasons = append(reasons, f.Reason)
+		}
+	}
+	d.Reason = strings.Join(reasons, "; ")
+}
+
+func (d *Decision) refuse(rule, reason string) {
+	d.Verdict, d.Rule, d.Reason = VerdictDeny, rule, reason
+	d.Findings = []Finding{{Rule: rule, Verdict: VerdictDeny, Effect: -1, Reason: reason}}
+}

@@ -1,0 +1,13 @@
+// Handrail is an MCP server that gives an AI agent a shell and file tools that
+// can be trusted.
+package main
+
+import (
+	"os"
+
+	"handrail/internal/cli"
+)
+
+func main() {
+	os.Exit(cli.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
