@@ -89,12 +89,17 @@ type Spec struct {
 	// Lenient says that options which are not listed take no argument and do
 	// nothing that matters: right for programs that only read and print.
 	Lenient bool `yaml:"lenient"`
-	// Flags maps "-f, --force" to what it does.
+	// Flags maps "-f, --force" to what it does. A subcommand has its parents'
+	// flags too, where it does not list them itself; --help and --version are
+	// harmless in every program whose options are parsed, unless listed.
 	Flags map[string]Flag `yaml:"flags"`
 	// Operands are roles in order. A role with "..." repeats; roles after it
 	// are taken from the end ([read..., into] is cp). Too many words for the
 	// list make the call unread.
 	Operands []Role `yaml:"operands"`
+	// Words gives operands that match a pattern ("+*", "./*") a role of their own
+	// in place of the one in Operands; the exact word wins, then the longest pattern.
+	Words map[string]Role `yaml:"words"`
 	// Dashdash are the roles of the words after "--", where they differ.
 	Dashdash []Role `yaml:"dashdash"`
 	// Implied are effects without operands: what the program touches when none
