@@ -58,17 +58,14 @@ type Record struct {
 	SHA256     string `json:"sha256,omitempty"`
 	TimedOut   bool   `json:"timed_out,omitempty"`
 	Error      string `json:"error,omitempty"`
+
+	// Torn vouches for an unfinished line before this one, left by a crash.
+	Torn *Torn `json:"torn,omitempty"`
 }
 
-// Log is an open audit log.
-type Log struct{ path string }
-
-// Open opens or creates the log at path (mode 0600 in a directory of mode 0700).
-func Open(path string) (*Log, error) { return &Log{path: path}, nil }
-
-// Append writes r as the next line and makes it durable. On an error nothing
-// may run.
-func (l *Log) Append(r *Record) error { return nil }
-
-// Close closes the log.
-func (l *Log) Close() error { return nil }
+// Torn names the bytes of an unfinished line, so that Verify can tell a crash
+// from a later change.
+type Torn struct {
+	Bytes  int    `json:"bytes"`
+	SHA256 string `json:"sha256"` // hexadecimal
+}

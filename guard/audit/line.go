@@ -1,0 +1,81 @@
+package audit
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+)
+
+// head is how every line begins. Its order is that of Record's fields, so the
+// hash is found without trusting anything that a caller wrote.
+var head = regexp.MustCompile(`^\{"seq":([0-9]{1,20}),"time":"[^"\\]{1,64}","prev":"([0-9a-f]{64}|)","hash":"([0-9a-f]{64})","event":"`)
+
+// link is what chains one line to the next.
+type link struct {
+	seq        uint64
+	prev, hash string
+}
+
+// errForm is a line that is no record of this log.
+var errForm = errors.New("this is no whole record")
+
+// seal returns the line of r, newline included, and sets r.Hash.
+func seal(r *Record) ([]byte, error) {
+	r.Hash = ""
+	open, err := encode(r)
+	if err != nil {
+		return nil, err
+	}
+	r.Hash = sum(open)
+	line, err := encode(r)
+	if err != nil {
+		return nil, err
+	}
+	return append(line, '\n'), nil
+}
+
+// read takes the link from a line without its newline, and checks that the
+// line's hash is that of its bytes with the hash left empty.
+func read(line []byte) (link, error) {
+	m := head.FindSubmatchIndex(line)
+	if m == nil || !json.Valid(line) {
+		return link{}, errForm
+	}
+	seq, err := strconv.ParseUint(string(line[m[2]:m[3]]), 10, 64)
+	if err != nil {
+		return link{}, errForm
+	}
+	l := link{seq: seq, prev: string(line[m[4]:m[5]]), hash: string(line[m[6]:m[7]])}
+	open := append(bytes.Clone(line[:m[6]]), line[m[7]:]...)
+	if sum(open) != l.hash {
+		return l, fmt.Errorf("the hash of record %d is not that of its content: it was changed", seq)
+	}
+	return l, nil
+}
+
+// encode writes r as one line of JSON, <, > and & as they are.
+func encode(r *Record) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(r); err != nil {
+		return nil, fmt.Errorf("audit: encode record: %w", err)
+	}
+	return bytes.TrimRight(b.Bytes(), "\n"), nil
+}
+
+func sum(b []byte) string {
+	h := sha256.Sum256(b)
+	return hex.EncodeToString(h[:])
+}
+
+// tear names the bytes that a crash left, without newlines at the end.
+func tear(torn []byte) *Torn {
+	torn = bytes.TrimRight(torn, "\n")
+	return &Torn{Bytes: len(torn), SHA256: sum(torn)}
+}

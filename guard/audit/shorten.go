@@ -1,0 +1,81 @@
+package audit
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"handrail/guard"
+	"handrail/guard/text"
+)
+
+// What of a call goes into its record. The digest covers all of it.
+const (
+	maxText = 8 << 10 // bytes of one string
+	maxList = 200     // findings or effects
+)
+
+// shorten returns a copy of r that is fit to keep: secrets redacted, long
+// strings replaced by their size and hash, long lists cut.
+func shorten(r *Record) Record {
+	c := *r
+	c.Input = input(r.Input)
+	c.Reason, c.Error = short(r.Reason), short(r.Error)
+	c.Findings = make([]guard.Finding, 0, min(len(r.Findings), maxList))
+	for _, f := range r.Findings[:min(len(r.Findings), maxList)] {
+		f.Reason, f.Instead = short(f.Reason), short(f.Instead)
+		c.Findings = append(c.Findings, f)
+	}
+	c.Effects = make([]guard.Effect, 0, min(len(r.Effects), maxList))
+	for _, e := range r.Effects[:min(len(r.Effects), maxList)] {
+		e.Target, e.Written, e.Note = short(e.Target), short(e.Written), short(e.Note)
+		c.Effects = append(c.Effects, e)
+	}
+	return c
+}
+
+// input shortens every string in the arguments. What is no JSON is kept as one
+// string.
+func input(raw json.RawMessage) json.RawMessage {
+	if len(raw) == 0 {
+		return nil
+	}
+	var v any
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	if dec.Decode(&v) != nil || dec.More() {
+		v = string(raw)
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if enc.Encode(walk(v)) != nil {
+		return nil
+	}
+	return bytes.TrimSpace(b.Bytes())
+}
+
+func walk(v any) any {
+	switch v := v.(type) {
+	case string:
+		return short(v)
+	case []any:
+		for i := range v {
+			v[i] = walk(v[i])
+		}
+	case map[string]any:
+		for k := range v {
+			v[k] = walk(v[k])
+		}
+	}
+	return v
+}
+
+// short redacts s and keeps the beginning of a long one, with the size and the
+// hash of all of it.
+func short(s string) string {
+	if len(s) <= maxText {
+		return text.Redact(s)
+	}
+	return fmt.Sprintf("%s… (%d bytes, sha256 %s)", text.Redact(s[:256]), len(s), sum([]byte(s)))
+}

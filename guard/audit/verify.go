@@ -1,0 +1,156 @@
+package audit
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// Report is what Verify found. The head is worth keeping elsewhere: with it,
+// lines taken from the end of the log are missed too.
+type Report struct {
+	Records uint64  `json:"records"`
+	Head    string  `json:"head"`             // hash of the last record
+	Torn    []int   `json:"torn,omitempty"`   // lines left unfinished by a crash
+	Faults  []Fault `json:"faults,omitempty"` // the first maxFaults
+}
+
+// Fault is one place where the log is not as it was written.
+type Fault struct {
+	Line int    `json:"line"` // counted from 1
+	What string `json:"what"`
+}
+
+func (f Fault) Error() string { return fmt.Sprintf("line %d: %s", f.Line, f.What) }
+
+const maxFaults = 20
+
+// Verify checks every line of the log at path and their order. Where head is
+// not empty, the log must also hold a record with that hash: the Report.Head of
+// an earlier look. The error is a Fault, the first, where the log was changed;
+// any other error means that it could not be read.
+func Verify(path, head string) (Report, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return Report{}, fmt.Errorf("audit: %w", err)
+	}
+	defer f.Close()
+	size, err := settled(f)
+	if err != nil {
+		return Report{}, fmt.Errorf("audit: %w", err)
+	}
+	v := verifier{want: head, met: head == ""}
+	in := bufio.NewReaderSize(io.LimitReader(f, size), 64<<10)
+	for {
+		line, err := in.ReadBytes('\n')
+		if err != nil && !errors.Is(err, io.EOF) {
+			return v.Report, fmt.Errorf("audit: read %s: %w", path, err)
+		}
+		if len(line) > 0 {
+			v.line(line)
+		}
+		if err != nil {
+			break
+		}
+	}
+	v.end()
+	if len(v.Faults) > 0 {
+		return v.Report, v.Faults[0]
+	}
+	return v.Report, nil
+}
+
+// settled returns the size of f at a moment when nobody writes to it.
+func settled(f *os.File) (int64, error) {
+	if err := flock(int(f.Fd()), unix.LOCK_SH); err != nil {
+		return 0, err
+	}
+	defer flock(int(f.Fd()), unix.LOCK_UN)
+	info, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), nil
+}
+
+// verifier walks the lines.
+type verifier struct {
+	Report
+	want    string // a hash that must be met
+	met     bool
+	n       int // lines so far
+	last    link
+	pending []byte // lines that are no records, not yet vouched for
+	first   int    // the number of the first of them
+}
+
+func (v *verifier) line(raw []byte) {
+	v.n++
+	line := bytes.TrimSuffix(raw, []byte("\n"))
+	l, err := read(line)
+	if errors.Is(err, errForm) {
+		if v.pending == nil {
+			v.first = v.n
+		}
+		if len(v.pending) <= maxTorn { // beyond, nothing vouches for it
+			v.pending = append(v.pending, raw...)
+		}
+		return
+	}
+	v.vouched(line)
+	switch {
+	case err != nil:
+		v.fault(v.n, err.Error())
+	case l.seq == v.last.seq+1 && l.prev == v.last.hash:
+	case l.seq > v.last.seq+1:
+		v.fault(v.n, fmt.Sprintf("record %d follows record %d: lines were removed or moved", l.seq, v.last.seq))
+	case l.seq <= v.last.seq:
+		v.fault(v.n, fmt.Sprintf("record %d follows record %d: lines were moved or repeated", l.seq, v.last.seq))
+	default:
+		v.fault(v.n, fmt.Sprintf("record %d does not follow from the line before: one of them was changed", l.seq))
+	}
+	v.met = v.met || l.hash == v.want
+	v.last, v.Head = l, l.hash
+	v.Records++
+}
+
+// vouched settles the pending lines by the record after them.
+func (v *verifier) vouched(line []byte) {
+	if v.pending == nil {
+		return
+	}
+	want := tear(v.pending)
+	if t := tornOf(line); t != nil && *t == *want {
+		v.Torn = append(v.Torn, v.first)
+	} else {
+		v.fault(v.first, errForm.Error()+", and no crash left it: it was changed or added")
+	}
+	v.pending = nil
+}
+
+// end settles what stands after the last record: an unfinished line is what a
+// crash leaves, and what cutting the file leaves; whole lines are neither.
+func (v *verifier) end() {
+	if !v.met {
+		defer v.fault(v.n+1, "the record with the hash "+v.want+" is missing: lines were taken from the end, or this is another log")
+	}
+	if v.pending == nil {
+		return
+	}
+	if v.pending[len(v.pending)-1] == '\n' {
+		v.fault(v.first, errForm.Error())
+		return
+	}
+	v.Torn = append(v.Torn, v.first)
+}
+
+func (v *verifier) fault(line int, what string) {
+	if len(v.Faults) < maxFaults {
+		v.Faults = append(v.Faults, Fault{line, what})
+	}
+}
