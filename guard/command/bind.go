@@ -1,11 +1,18 @@
 package command
 
-import "handrail/guard"
+import (
+	"path"
+	"strings"
 
-// Table holds the specs by program name. The zero value lists nothing.
+	"handrail/guard"
+)
+
+// Table holds the specs by program name. The zero value lists nothing. It is
+// safe for concurrent use.
 type Table struct {
 	specs    map[string]*Spec
-	patterns []pattern
+	patterns []pattern // longest first
+	names    []string
 }
 
 type pattern struct {
@@ -15,14 +22,383 @@ type pattern struct {
 
 // Lookup returns the entry of a program by its base name, or nil.
 func (t *Table) Lookup(name string) *Spec {
-	return t.specs[name]
+	if s := t.specs[name]; s != nil {
+		return s
+	}
+	for _, p := range t.patterns {
+		if match(p.glob, name) {
+			return p.spec
+		}
+	}
+	return nil
+}
+
+// Names returns the names and patterns of all programs, sorted.
+func (t *Table) Names() []string { return append([]string(nil), t.names...) }
+
+func (t *Table) add(names []string, s *Spec) {
+	for _, name := range names {
+		if isPattern(name) {
+			t.patterns = append(t.patterns, pattern{name, s})
+		} else {
+			t.specs[name] = s
+		}
+		t.names = append(t.names, name)
+	}
 }
 
 // Bind gives every word of args its role. It never fails: what cannot be bound
-// is in Unread, and an unlisted program has no Spec.
+// is in Unread, and an unlisted program has no Spec. name may be a path.
 func (t *Table) Bind(name string, args []guard.Word) *Binding {
-	return &Binding{Path: []string{name}}
+	if strings.IndexByte(name, '/') >= 0 {
+		name = path.Base(name)
+	}
+	b := &Binding{Path: append(make([]string, 0, 3), name)}
+	s := t.Lookup(name)
+	if s == nil {
+		return b
+	}
+	b.Parts = make([]Part, 0, len(args)+len(s.Effects)+2)
+	w := binder{Binding: b, args: args, dash: -1}
+	w.ops = w.room[:0]
+	w.enter(s)
+	w.scan()
+	w.finish()
+	return b
 }
 
-// Builtin returns the table made from the embedded specs.
-func Builtin() (*Table, error) { return &Table{}, nil }
+// binder is one binding in the making.
+type binder struct {
+	*Binding
+	args    []guard.Word
+	next    int      // the next word
+	list    operands // in force
+	list2   operands // after "--", where it differs
+	ops     []int    // indices in Parts of the operands that have no role yet
+	room    [12]int
+	assigns int // operands bound as Assign
+	dash    int // len(ops) at "--", or -1
+	closed  bool
+	by      *option // that replaced the operands
+	turns   []map[Role]Role
+	given   []given
+	drop    []guard.Kind
+	deep    bool
+}
+
+type given struct {
+	opt   *option
+	value guard.Word
+}
+
+// enter makes s the entry in force: the program, or a subcommand.
+func (w *binder) enter(s *Spec) {
+	w.Spec = s
+	if w.by == nil {
+		w.list = s.index.operands
+	}
+	w.list2 = s.index.dashdash
+}
+
+func (w *binder) scan() {
+	for w.next < len(w.args) {
+		i := w.next
+		w.next++
+		word := w.args[i]
+		text := word.Text
+		switch {
+		case w.closed:
+			w.operand(i)
+		case w.Spec.Options == None:
+			if !w.value(i) {
+				w.operand(i)
+			}
+		case text == "":
+			if !word.Exact {
+				w.mayBeOption(i)
+			}
+			w.operand(i)
+		case text == "--" && word.Exact:
+			w.Options = append(w.Options, Option{"--", i})
+			w.closed, w.dash = true, len(w.ops)
+		case text[0] == '-' && (len(text) > 1 || !word.Exact), text[0] == '+' && len(w.Spec.index.options)+len(w.Spec.index.globs) > 0 && w.plus(word):
+			w.dashed(i)
+		case w.Spec.index.odd && word.Exact && w.Spec.index.options[text] != nil:
+			w.give(i, w.Spec.index.options[text], text, "", false)
+		case w.value(i):
+		case w.Spec.Options == Tar && i == 0 && word.Exact:
+			w.cluster(i, text)
+		case w.Spec.Options == Tar && i == 0:
+			w.mayBeOption(i)
+			w.operand(i)
+		default:
+			w.operand(i)
+		}
+	}
+}
+
+// plus reports whether a word that begins with "+" is a listed option.
+func (w *binder) plus(word guard.Word) bool {
+	o, _, _ := w.Spec.option(word.Text)
+	return o != nil
+}
+
+// value binds a word name=value whose name is listed.
+func (w *binder) value(i int) bool {
+	word := w.args[i]
+	if len(w.Spec.index.values) == 0 {
+		return false
+	}
+	name, value, ok := strings.Cut(word.Text, "=")
+	if !ok {
+		return false
+	}
+	for _, v := range w.Spec.index.values {
+		if v.glob == name || match(v.glob, name) {
+			val := guard.Word{Text: value, Exact: word.Exact}
+			w.Parts = append(w.Parts, Part{Role: v.opt.Arg, Word: val, Index: i, Flag: v.opt.name, Key: name})
+			w.apply(v.opt, i, val)
+			return true
+		}
+	}
+	return false
+}
+
+// operand enters word i as an operand: a subcommand, the command or script that
+// takes all that follows, or one that gets its role in the end.
+func (w *binder) operand(i int) {
+	word := w.args[i]
+	if w.Spec.Sub != nil && !w.Spec.index.bySwitch && len(w.ops) == 0 && w.assigns == 0 && w.dash < 0 {
+		if w.subcommand(i) {
+			return
+		}
+	}
+	if w.Spec.Options == POSIX || w.Spec.Options == GoCmd {
+		w.closed = true
+	}
+	list, n := &w.list, len(w.ops)
+	if w.dash >= 0 && w.list2.set {
+		list, n = &w.list2, n-w.dash
+	}
+	if n == list.assign && assigns(word) {
+		w.assigns++
+		w.Parts = append(w.Parts, Part{Role: Assign, Word: word, Index: i})
+		return
+	}
+	if n < len(list.roles) && runs(list.roles[n]) {
+		p := Part{Role: list.roles[n], Word: word, Index: i, Rest: w.args[i:]}
+		if p.Role == Script {
+			p.Rest = w.args[i+1:]
+			if word.Exact && word.Text == "-" {
+				p.Role = Stdin
+			}
+		}
+		w.Parts = append(w.Parts, p)
+		w.next = len(w.args)
+		return
+	}
+	w.ops = append(w.ops, len(w.Parts))
+	w.Parts = append(w.Parts, Part{Role: Text, Word: word, Index: i})
+}
+
+// subcommand enters word i as a subcommand. It reports false where operands are
+// to be tried instead.
+func (w *binder) subcommand(i int) bool {
+	word := w.args[i]
+	if word.Exact {
+		if s, name := w.Spec.sub(word.Text); s != nil {
+			w.Path = append(w.Path, name)
+			w.enter(s)
+			return true
+		}
+		if w.list.set {
+			return false
+		}
+	}
+	w.unread(i)
+	for ; w.next < len(w.args); w.next++ { // nothing is known of the rest
+		w.Parts = append(w.Parts, Part{Role: Text, Word: w.args[w.next], Index: w.next})
+	}
+	return true
+}
+
+func (w *binder) unread(i int) { w.Unread = append(w.Unread, w.args[i].Text) }
+
+// mayBeOption notes a word that could be an option for all that is known.
+func (w *binder) mayBeOption(i int) {
+	if !w.Spec.Lenient || w.Spec.index.risky {
+		w.Unread = append(w.Unread, w.args[i].Text+"… could be an option")
+	}
+}
+
+// finish gives the operands their roles and adds the templates.
+func (w *binder) finish() {
+	before, after := w.ops, []int(nil)
+	if w.dash >= 0 && w.list2.set {
+		before, after = w.ops[:w.dash], w.ops[w.dash:]
+	}
+	w.place(before, &w.list)
+	w.place(after, &w.list2)
+	named := w.assigns > 0 // whether an operand names what the program works on
+	for i := range w.Parts {
+		p := &w.Parts[i]
+		named = named || p.Flag == "" && p.Role != Text
+	}
+	w.deep = w.deep || w.Spec.Deep
+	if w.deep {
+		for i := range w.Parts {
+			w.Parts[i].Deep = true
+		}
+	}
+	for _, g := range w.given {
+		for _, t := range g.opt.Effects {
+			w.template(t, g.value, true)
+		}
+	}
+	for _, t := range w.Spec.Effects {
+		w.template(t, guard.Word{}, false)
+	}
+	if !named {
+		for _, t := range w.Spec.Implied {
+			w.template(t, guard.Word{}, false)
+		}
+	}
+	if w.Harmless {
+		w.disarm()
+	}
+}
+
+// place gives the operands at ops (indices in Parts) the roles of list.
+func (w *binder) place(ops []int, list *operands) {
+	n, roles := len(ops), list.roles
+	for k, at := range ops {
+		p := &w.Parts[at]
+		switch tail := len(roles) - 1 - list.repeat; { // roles after the repeated one
+		case list.repeat < 0 && k >= len(roles):
+			w.Unread = append(w.Unread, p.Word.Text)
+			continue
+		case list.repeat < 0 || k < list.repeat:
+			p.Role = roles[k]
+		case n-k <= tail:
+			p.Role = roles[len(roles)-(n-k)]
+		default:
+			p.Role = roles[list.repeat]
+		}
+		for _, t := range w.turns {
+			if to, ok := t[p.Role]; ok {
+				p.Role = to
+				break
+			}
+		}
+		w.single(p)
+		if p.Word.Text == "-" && p.Word.Exact {
+			switch kind, _, ok := p.Role.Kind(); {
+			case ok && kind == guard.Read:
+				p.Role = Stdin
+			case ok && kind == guard.Write:
+				p.Role = Text
+			}
+		}
+	}
+}
+
+// single gives an operand the role that its word alone has (git push +main).
+func (w *binder) single(p *Part) {
+	for _, x := range w.Spec.index.words {
+		if match(x.glob, p.Word.Text) && (p.Word.Exact || strings.HasSuffix(x.glob, "*")) {
+			p.Role = x.role
+			return
+		}
+		if !p.Word.Exact && strings.HasPrefix(x.glob, p.Word.Text) {
+			w.Unread = append(w.Unread, p.Word.Text+"… could be "+x.glob)
+			return
+		}
+	}
+}
+
+// template adds an effect that needs no word of its own.
+func (w *binder) template(t Template, value guard.Word, flag bool) {
+	role, target := t.split()
+	kind, _, _ := role.Kind()
+	for _, k := range w.drop {
+		if k == kind {
+			return
+		}
+	}
+	add := func(word guard.Word) {
+		p := Part{Role: role, Word: word, Index: -1, Deep: w.deep}
+		if role == Exec {
+			for f := range strings.FieldsSeq(word.Text) {
+				p.Rest = append(p.Rest, guard.Word{Text: f, Exact: word.Exact})
+			}
+		}
+		w.Parts = append(w.Parts, p)
+	}
+	i := strings.IndexByte(target, '$')
+	if i < 0 {
+		add(guard.Word{Text: target, Exact: true})
+		return
+	}
+	fill := func(word guard.Word) {
+		if word.Exact {
+			word.Text += target[i+2:]
+		}
+		word.Text = target[:i] + word.Text
+		add(word)
+	}
+	switch c := target[i+1]; {
+	case c == '@':
+		for _, at := range w.ops {
+			fill(w.Parts[at].Word)
+		}
+		if len(w.ops) == 0 {
+			for _, t := range w.Spec.Implied {
+				_, target := t.split()
+				fill(guard.Word{Text: target, Exact: true})
+			}
+		}
+	case c == '0' && flag:
+		fill(value)
+	case c >= '1' && int(c-'1') < len(w.ops):
+		fill(w.Parts[w.ops[c-'1']].Word)
+	}
+}
+
+// disarm leaves of a call that only prints or pretends what it still does:
+// reading, reaching hosts, and running other programs or code.
+func (w *binder) disarm() {
+	kept := w.Parts[:0]
+	for _, p := range w.Parts {
+		kind, action, ok := p.Role.Kind()
+		stays := !ok || kind == guard.Read || kind == guard.Network || kind == guard.Exec || kind == guard.Code ||
+			kind == guard.Unknown || kind == guard.Remote && action == "read"
+		switch p.Role {
+		case Move:
+			p.Role = "read"
+		case Into, RevPath, Process:
+			stays = false
+		}
+		if !stays {
+			if p.Index < 0 {
+				continue
+			}
+			p.Role = Text
+		}
+		kept = append(kept, p)
+	}
+	w.Parts = kept
+}
+
+// assigns reports whether a word begins NAME=.
+func assigns(word guard.Word) bool {
+	for i := range len(word.Text) {
+		switch c := word.Text[i]; {
+		case c == '=':
+			return i > 0
+		case c == '_' || c|0x20 >= 'a' && c|0x20 <= 'z' || i > 0 && c >= '0' && c <= '9':
+		default:
+			return false
+		}
+	}
+	return false
+}

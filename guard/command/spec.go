@@ -3,7 +3,11 @@
 // vector to it. It never runs anything and never touches the disk.
 package command
 
-import "handrail/guard"
+import (
+	"slices"
+
+	"handrail/guard"
+)
 
 // Role says what one word of a command line is. It is either kind[/action] of
 // an effect on the thing that the word names ("read", "write/append",
@@ -36,7 +40,14 @@ const (
 	Process  Role = "process"  // a process ID, job or name that gets a signal
 	Stdin    Role = "stdin"    // standard input stands in this place ("-" of an interpreter)
 	Filelist Role = "filelist" // a file whose lines are more arguments
+	Sub      Role = "sub"      // an option's argument that names an entry of Spec.Sub, for what follows (python -m pip); operands are then no subcommands
 )
+
+// Roles are the special roles; every other role is kind[/action].
+var Roles = []Role{
+	Text, Move, Into, Chdir, Exec, Shell, Script, Inline, Sed, Awk, SQL, URL, SendURL, Method, Upload,
+	Peer, RevPath, Assign, Config, Dest, Process, Stdin, Filelist, Sub,
+}
 
 // Style says how a program's options are written.
 type Style string
@@ -51,31 +62,49 @@ const (
 )
 
 // Flag says what one option does. The zero value is an option without
-// argument and without effect.
+// argument and without effect. In a file, a mere role stands for {arg: role},
+// and nothing for the zero value:
+//
+//	-o, --output: write
+//	-f, --force:
 type Flag struct {
 	// Arg is the role of the option's argument; empty if it takes none.
 	Arg Role `yaml:"arg"`
 	// Optional says that the argument must be attached (--color=auto, -i.bak).
 	Optional bool `yaml:"optional"`
-	// Until ends the words of an Exec argument (find -exec … ; or +).
+	// Until ends the words of an Exec argument: ";", or two words, "{} +", of
+	// which the first still belongs to the command.
 	Until []string `yaml:"until"`
-	// Effects happen when the option is given: "kind[/action][ target]".
+	// Effects happen when the option is given: "kind[/action][ target]"; in the
+	// target "$0" is the option's own argument.
 	Effects []Template `yaml:"effects"`
-	// Operands replace the operand roles when the option is given.
+	// Operands replace the operand roles when the option is given. Two options
+	// that replace them differently make the call unread.
 	Operands []Role `yaml:"operands"`
+	// Turns changes roles of operands when the option is given, after Operands
+	// (sed -i: {read: write}).
+	Turns map[Role]Role `yaml:"turns"`
+	// Ends says that the options end here: what follows are operands (python -c).
+	Ends bool `yaml:"ends"`
 	// Deep makes every path effect of the call deep.
 	Deep bool `yaml:"deep"`
 	// Harmless says that with this option the program only prints something or
-	// pretends (--help, --version, --dry-run): other effects than reading fall away.
+	// pretends (--help, --version, --dry-run): what would be written, deleted,
+	// installed or changed becomes Text, and templates fall away. Reading,
+	// reaching hosts and running other programs or code stay.
+	// --help on any program, and --version before a subcommand, are harmless
+	// unless the spec lists them.
 	Harmless bool `yaml:"harmless"`
-	// Drop removes effects of these kinds that the spec itself names
+	// Drop removes effects of these kinds that the spec names as templates
 	// (an --offline, a --check).
 	Drop []guard.Kind `yaml:"drop"`
 }
 
 // Template is an effect that needs no word: "kind[/action][ target]". In the
-// target, "$1" … "$9" stand for the operands and "$@" for all of them. A
-// target of a path kind is a path relative to the directory of the call.
+// target, "$1" … "$9" stand for the operands and "$@" for each of them
+// ("write $@.gz"). Where there are no operands, "$@" stands for the targets of
+// Implied; a template whose operand is missing falls away. A target of a path
+// kind is a path relative to the directory of the call.
 type Template string
 
 // Spec says what a program, or one of its subcommands, does. It is complete:
@@ -88,14 +117,26 @@ type Spec struct {
 	Options Style `yaml:"options"`
 	// Lenient says that options which are not listed take no argument and do
 	// nothing that matters: right for programs that only read and print.
+	// A word whose beginning is unknown could be an option: that makes the call
+	// unread, unless the program is lenient and has no option that does more
+	// than read.
 	Lenient bool `yaml:"lenient"`
 	// Flags maps "-f, --force" to what it does. A subcommand has its parents'
-	// flags too, where it does not list them itself; --help and --version are
-	// harmless in every program whose options are parsed, unless listed.
+	// flags too, where it does not list them itself. A key may also be
+	//   - a pattern over the whole word, "-[0-9]*" or "+*"; with an argument, that
+	//     is what follows the pattern's literal beginning;
+	//   - "if=" or "*=": words name=value among the operands (dd, make), the
+	//     argument is the value and Part.Key the name;
+	//   - a word without letters: "(", "!" (find).
+	// Two fields of the file are short for many entries, words between spaces:
+	// plain ("-a -b --all": no argument, no effect) and takes (a Text argument).
+	// In Flags they are like the rest.
 	Flags map[string]Flag `yaml:"flags"`
 	// Operands are roles in order. A role with "..." repeats; roles after it
 	// are taken from the end ([read..., into] is cp). Too many words for the
-	// list make the call unread.
+	// list make the call unread. Exec and Script take all that follows; an
+	// Assign is for as many NAME=VALUE words as there are ([assign, exec] is env).
+	// "-" in the place of a Read or Script is bound as Stdin, of a Write as Text.
 	Operands []Role `yaml:"operands"`
 	// Words gives operands that match a pattern ("+*", "./*") a role of their own
 	// in place of the one in Operands; the exact word wins, then the longest pattern.
@@ -108,8 +149,15 @@ type Spec struct {
 	// Effects always happen.
 	Effects []Template `yaml:"effects"`
 	// Sub maps names to subcommands. A name may be a list ("rm, remove") or a
-	// pattern ("delete-*"); the exact name wins, then the longest pattern.
+	// pattern ("delete-*"); the exact name wins, then the longest pattern. Where
+	// the first operand is none of them, Operands apply if there are any;
+	// otherwise the call is unread. Of its parent a subcommand takes over
+	// Options, Lang and Flags, nothing else: Effects and the like are those of
+	// the deepest entry.
 	Sub map[string]*Spec `yaml:"sub"`
+	// Use names the program whose entry this one is (docker compose:
+	// {use: docker-compose}); then no other field but Doc may be given.
+	Use string `yaml:"use"`
 	// Lang is the language of Inline, Script and Stdin: shell, python, js,
 	// ruby, perl, php, lua, r, go, ….
 	Lang string `yaml:"lang"`
@@ -120,6 +168,8 @@ type Spec struct {
 	Wrapper bool `yaml:"wrapper"`
 	// Deep makes every path effect deep (rm -r is a flag; rsync is always).
 	Deep bool `yaml:"deep"`
+
+	index *index // made by the loader
 }
 
 // Part is one word of the call with its role, or an effect of a template.
@@ -131,11 +181,11 @@ type Part struct {
 	// program's name), or -1 for templates.
 	Index int
 	// Rest are the words of an Exec command (this one first), or the arguments
-	// of a Script.
+	// of a Script (or of the Stdin that stands for one).
 	Rest []guard.Word
 	// Deep says that all below a path is concerned.
 	Deep bool
-	// Flag is the option that took the word, or "".
+	// Flag is the option that took the word, by its full name, or "".
 	Flag string
 	// Key is the attached prefix of "name=value" operands (dd's "of"), or "".
 	Key string
@@ -146,12 +196,32 @@ type Binding struct {
 	// Spec is the entry that was used, the deepest subcommand's; nil when the
 	// program is not in the table.
 	Spec *Spec
-	// Path is the program and its subcommands: [git push].
+	// Path is the program and its subcommands, by the first names of their
+	// entries, as written where a pattern matched: [git push].
 	Path []string
 	// Parts are the words and effects in the order of the arguments, templates last.
 	Parts []Part
-	// Harmless says that a flag reduced the call to printing.
+	// Options are the options that were given, in order.
+	Options []Option
+	// Harmless says that a flag reduced the call to printing; Parts already
+	// say so too.
 	Harmless bool
 	// Unread are the words that the table does not list, for people.
 	Unread []string
+}
+
+// Option is one option that was given.
+type Option struct {
+	Name  string // its full name (--recursive for --recurs); as written if not listed
+	Index int    // of its word in the arguments
+}
+
+// Has reports whether one of these options was given.
+func (b *Binding) Has(names ...string) bool {
+	for _, o := range b.Options {
+		if slices.Contains(names, o.Name) {
+			return true
+		}
+	}
+	return false
 }

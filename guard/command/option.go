@@ -1,0 +1,236 @@
+package command
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"handrail/guard"
+)
+
+// dashed binds word i, which begins with a dash (or is a listed "+" word), as
+// one option or a cluster of them.
+func (w *binder) dashed(i int) {
+	word := w.args[i]
+	text := word.Text
+	o, value, attached := w.Spec.option(text)
+	whole := w.Spec.Options == Words || w.Spec.Options == GoCmd || strings.HasPrefix(text, "--")
+	if o == nil && strings.HasPrefix(text, "--") && w.Spec.Options != Words && w.Spec.Options != GoCmd {
+		o, value, attached = w.Spec.prefix(text)
+	}
+	if !word.Exact && !attached {
+		w.partial(i, o)
+		return
+	}
+	if o != nil {
+		w.give(i, o, text, value, attached)
+		return
+	}
+	switch {
+	case text == "--help", text == "--version" && len(w.Path) == 1, text == "-help" && whole:
+		w.Harmless = true
+		w.Options = append(w.Options, Option{text, i})
+	case !whole:
+		w.cluster(i, text[1:])
+	default:
+		w.unlisted(i)
+	}
+}
+
+// partial binds a word that begins with a dash and whose end is unknown: -o$x
+// has a known option where -o takes an argument, nothing else has.
+func (w *binder) partial(i int, o *option) {
+	text := w.args[i].Text
+	if w.Spec.Options != Words && w.Spec.Options != GoCmd && len(text) > 1 && text[1] != '-' {
+		if o := w.Spec.index.options[text[:2]]; o != nil && o.Arg != "" {
+			w.give(i, o, text, text[2:], true)
+			return
+		}
+	}
+	w.mayBeOption(i)
+	w.operand(i)
+}
+
+func (w *binder) unlisted(i int) {
+	w.Options = append(w.Options, Option{w.args[i].Text, i})
+	if !w.Spec.Lenient {
+		w.unread(i)
+	}
+}
+
+// cluster binds letters of which each is an option (-xzf file, -ofile).
+func (w *binder) cluster(i int, letters string) {
+	var name [2 + utf8.UTFMax]byte
+	name[0] = '-'
+	for k := 0; k < len(letters); {
+		_, n := utf8.DecodeRuneInString(letters[k:])
+		copy(name[1:], letters[k:k+n])
+		o := w.Spec.index.options[string(name[:1+n])]
+		k += n
+		switch {
+		case o == nil:
+			w.Options = append(w.Options, Option{string(name[:1+n]), i})
+			if !w.Spec.Lenient {
+				w.unread(i)
+				return
+			}
+		case o.Arg == "":
+			w.Options = append(w.Options, Option{o.name, i})
+			w.apply(o, i, guard.Word{})
+		case w.Spec.Options == Tar && i == 0 && letters == w.args[i].Text:
+			w.give(i, o, "", "", false) // tar xfz file: letters go on
+		default:
+			w.give(i, o, "", letters[k:], k < len(letters))
+			return
+		}
+	}
+}
+
+// give binds option o, met at word i, with its argument: attached, or the next
+// word, or all words up to one of Until.
+func (w *binder) give(i int, o *option, text, value string, attached bool) {
+	w.Options = append(w.Options, Option{o.name, i})
+	exact := w.args[i].Exact
+	switch {
+	case o.Arg == "":
+		if attached && value == "false" && exact {
+			w.Options = w.Options[:len(w.Options)-1]
+			return
+		}
+		if attached && (value != "true" || !exact) && !w.Spec.Lenient {
+			w.unread(i)
+		}
+		w.apply(o, i, guard.Word{})
+	case attached:
+		word := guard.Word{Text: value, Exact: exact}
+		switch o.Arg {
+		case Exec:
+			w.Parts = append(w.Parts, Part{Role: Exec, Word: word, Index: i, Rest: []guard.Word{word}, Flag: o.name})
+		default:
+			w.argument(i, o, word)
+		}
+		w.apply(o, i, word)
+	case o.Optional:
+		w.apply(o, i, guard.Word{})
+	case o.Arg == Exec:
+		w.run(i, o)
+	case w.next >= len(w.args):
+		w.unread(i) // its argument is missing
+	default:
+		k := w.next
+		w.next++
+		w.argument(k, o, w.args[k])
+		w.apply(o, i, w.args[k])
+	}
+}
+
+// argument binds an option's argument, word or part of word k.
+func (w *binder) argument(k int, o *option, word guard.Word) {
+	if o.Arg != Sub {
+		w.Parts = append(w.Parts, Part{Role: o.Arg, Word: word, Index: k, Flag: o.name})
+		return
+	}
+	s, name := w.Spec.sub(word.Text)
+	if s == nil || !word.Exact {
+		w.Unread = append(w.Unread, word.Text)
+		w.closed = true
+		return
+	}
+	w.Path = append(w.Path, name)
+	w.enter(s)
+}
+
+// run binds the words of a command that is an option's argument.
+func (w *binder) run(i int, o *option) {
+	from, to, end := w.next, len(w.args), len(w.args)
+	for k := from; k < len(w.args) && to == len(w.args); k++ {
+		for _, u := range o.Until {
+			first, second, two := strings.Cut(u, " ")
+			if two && k > from && w.is(k-1, first) && w.is(k, second) || !two && w.is(k, u) {
+				to, end = k, k+1
+			}
+		}
+	}
+	if from == to || end == to && o.Until != nil {
+		w.unread(i)
+	}
+	w.next = end
+	if from < to {
+		w.Parts = append(w.Parts, Part{Role: Exec, Word: w.args[from], Index: from, Rest: w.args[from:to:to], Flag: o.name})
+		w.apply(o, i, w.args[from])
+	}
+}
+
+func (w *binder) is(k int, text string) bool { return w.args[k].Exact && w.args[k].Text == text }
+
+// apply takes account of what else the option does.
+func (w *binder) apply(o *option, i int, value guard.Word) {
+	if o.Operands != nil {
+		if w.by != nil && !slices.Equal(w.by.Operands, o.Operands) {
+			w.unread(i) // two options of which each wants other operands
+		}
+		w.by, w.list = o, o.replace
+	}
+	if o.Turns != nil {
+		w.turns = append(w.turns, o.Turns)
+	}
+	if o.Effects != nil {
+		w.given = append(w.given, given{o, value})
+	}
+	if o.Drop != nil {
+		w.drop = append(w.drop, o.Drop...)
+	}
+	w.closed = w.closed || o.Ends
+	w.deep = w.deep || o.Deep
+	w.Harmless = w.Harmless || o.Harmless
+}
+
+// match reports whether s matches glob: "*", "?" and "[a-z]", where "*" may
+// match anything.
+func match(glob, s string) bool {
+	for glob != "" {
+		switch glob[0] {
+		case '*':
+			if glob = glob[1:]; glob == "" {
+				return true
+			}
+			for i := range len(s) + 1 {
+				if match(glob, s[i:]) {
+					return true
+				}
+			}
+			return false
+		case '[':
+			end := strings.IndexByte(glob, ']')
+			if end < 0 || s == "" || !class(glob[1:end], s[0]) {
+				return false
+			}
+			glob, s = glob[end+1:], s[1:]
+		default:
+			if s == "" || glob[0] != '?' && glob[0] != s[0] {
+				return false
+			}
+			glob, s = glob[1:], s[1:]
+		}
+	}
+	return s == ""
+}
+
+// class reports whether c is in "a-z0-9_", or outside of it after "!" or "^".
+func class(set string, c byte) bool {
+	not := set != "" && (set[0] == '!' || set[0] == '^')
+	if not {
+		set = set[1:]
+	}
+	for i := 0; i < len(set); i++ {
+		lo, hi := set[i], set[i]
+		if i+2 < len(set) && set[i+1] == '-' {
+			hi = set[i+2]
+			i += 2
+		}
+		if lo <= c && c <= hi {
+			return !not
+		}
+	}
+	return not
+}
