@@ -1,6 +1,9 @@
 package guard
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Kind says what an effect does to the world. The zero value, Unknown, is what
 // could not be told.
@@ -154,6 +157,65 @@ type Effect struct {
 	Deep bool `json:"deep,omitempty"`
 	// Command is the index in Facts.Commands of the command that does it, or -1.
 	Command int `json:"command"`
+	// Loss says what a deletion would take and what could bring it back; nil
+	// where that was not looked at.
+	Loss *Loss `json:"loss,omitempty"`
+}
+
+// Loss counts the files (links too) at or below a target by what could bring
+// them back. The zero value is an empty loss.
+type Loss struct {
+	Files     int `json:"files"`
+	Clean     int `json:"clean,omitempty"`     // in git's index, not changed since
+	Changed   int `json:"changed,omitempty"`   // in git's index, changed since
+	Untracked int `json:"untracked,omitempty"` // not in git and not ignored, or no git here
+	Ignored   int `json:"ignored,omitempty"`   // ignored by git: build products
+	Created   int `json:"created,omitempty"`   // made in this session
+	// More says that counting stopped early: there is more of all that is not
+	// Ignored, unless only Ignored was found.
+	More bool `json:"more,omitempty"`
+}
+
+// Recoverable reports whether nothing would be lost for good: every file is
+// clean in git, ignored by it, or was made in this session.
+func (l *Loss) Recoverable() bool {
+	return l != nil && l.Files > 0 && l.Changed == 0 && l.Untracked == 0 && (!l.More || l.Ignored == l.Files)
+}
+
+// String says the loss in a clause: "41 files, all ignored by git".
+func (l *Loss) String() string {
+	if l == nil {
+		return "not looked at"
+	}
+	if l.Files == 0 {
+		return "nothing there"
+	}
+	count := fmt.Sprintf("%d files", l.Files)
+	if l.Files == 1 {
+		count = "1 file"
+	}
+	if l.More {
+		count = "more than " + count
+	}
+	var parts []string
+	for _, p := range []struct {
+		n    int
+		what string
+	}{
+		{l.Untracked, "not in git"}, {l.Changed, "changed since git last had them"},
+		{l.Clean, "unchanged in git"}, {l.Ignored, "ignored by git"}, {l.Created, "made in this session"},
+	} {
+		switch {
+		case p.n == 0:
+		case p.n == l.Files && p.n > 1:
+			parts = append(parts, "all "+p.what)
+		case p.n == l.Files:
+			parts = append(parts, p.what)
+		default:
+			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.what))
+		}
+	}
+	return count + ", " + strings.Join(parts, ", ")
 }
 
 // Known reports whether e's action belongs to its kind.
