@@ -6,6 +6,9 @@ package tools
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"os/exec"
+	"sync/atomic"
 	"time"
 
 	"handrail/elicit"
@@ -22,15 +25,23 @@ const (
 	Edit  = "safe_edit"
 )
 
-// Toolbox does guarded calls. It is safe for concurrent use.
+// Toolbox does guarded calls. It is safe for concurrent use and must not be
+// copied. The zero value refuses every call.
 type Toolbox struct {
-	Guard  *guard.Manager
+	Guard *guard.Manager
+	// Reader reads scripts. Its Env is the environment that commands get (see
+	// Environment): what was judged is what runs. Roots are taken from the call.
 	Reader *shell.Reader
 	Audit  *audit.Log
 	// AskTimeout is how long a person has; zero means 45 s.
 	AskTimeout time.Duration
 	// Waiting caps the questions that are open at once; zero means 16.
 	Waiting int
+	// Wrap, where not nil, changes a command of safe_bash before it starts: a
+	// sandbox puts itself before its arguments. An error refuses the run.
+	Wrap func(*exec.Cmd, *guard.Facts) error
+
+	open atomic.Int32 // questions that wait for an answer
 }
 
 // Call is one call of a tool, whoever brought it.
@@ -46,7 +57,8 @@ type Call struct {
 	Transport string // "stdio", "run"
 	// Channel reaches a person; nil means nobody can be asked.
 	Channel elicit.Channel
-	// Progress, where not nil, is told how a long call goes on.
+	// Progress, where not nil, is told how a long call goes on, at most twice
+	// a second.
 	Progress func(message string)
 }
 
@@ -61,17 +73,17 @@ type Result struct {
 	CallID   string         `json:"call_id"`
 
 	// safe_bash
-	ExitCode   *int   `json:"exit_code,omitempty"`
+	ExitCode   *int   `json:"exit_code,omitempty"` // of bash; 128+n where signal n ended it
 	Stdout     string `json:"stdout,omitempty"`
 	Stderr     string `json:"stderr,omitempty"`
-	Truncated  bool   `json:"truncated,omitempty"`
+	Truncated  bool   `json:"truncated,omitempty"` // something was cut from stdout, stderr or content
 	TimedOut   bool   `json:"timed_out,omitempty"`
 	DurationMS int64  `json:"duration_ms,omitempty"`
 
 	// the file tools
-	Path    string `json:"path,omitempty"`
+	Path    string `json:"path,omitempty"` // absolute, resolved
 	Content string `json:"content,omitempty"`
-	SHA256  string `json:"sha256,omitempty"`
+	SHA256  string `json:"sha256,omitempty"` // of the whole file as it is now
 
 	Text     string           `json:"-"`
 	IsError  bool             `json:"-"`
@@ -80,4 +92,27 @@ type Result struct {
 
 // Do does one call from arguments to audit. It never panics and never returns
 // nil; every failure is a Result with IsError.
-func (b *Toolbox) Do(ctx context.Context, c Call) *Result { return &Result{IsError: true} }
+func (b *Toolbox) Do(ctx context.Context, c Call) (res *Result) {
+	j := &job{box: b, call: c, id: newID(), began: time.Now()}
+	defer func() {
+		if p := recover(); p != nil {
+			res = j.broke(p)
+		}
+		res.CallID = j.id
+	}()
+	return j.run(ctx)
+}
+
+// Context reads a call into what the guard judges, without judging or running
+// it. An error names the argument that cannot be used.
+func (b *Toolbox) Context(c Call) (*guard.EvalContext, error) {
+	j := &job{box: b, call: c, id: newID(), began: time.Now()}
+	if b.Reader == nil || len(c.Roots) == 0 {
+		return nil, errors.New("the server is not set up: reader or workspace root is missing")
+	}
+	_, facts, err := j.read()
+	if err != nil {
+		return nil, err
+	}
+	return j.context(facts), nil
+}

@@ -1,0 +1,105 @@
+package tools
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+	"time"
+
+	"handrail/guard"
+)
+
+func (a *BashArgs) facts(j *job) (*guard.Facts, error) {
+	dir := j.call.Roots[0]
+	if a.Cwd != "" {
+		var err error
+		if dir, _, err = j.locate(a.Cwd); err != nil {
+			return nil, fmt.Errorf("field \"cwd\": %w", err)
+		}
+	}
+	if d, err := openDir(dir, false); err != nil {
+		return nil, fmt.Errorf("field \"cwd\" must name an existing directory: %w", err)
+	} else {
+		d.Close()
+	}
+	facts := j.reader().Read(a.Command, dir)
+	if facts == nil {
+		return nil, errors.New("the command could not be read")
+	}
+	facts.Dir = dir
+	if !below(dir, j.call.Roots) { // so that the rules speak about the place itself
+		facts.Effects = append(facts.Effects, guard.Effect{Kind: guard.Read, Action: "list", Target: dir, Written: a.Cwd,
+			Note: "the working directory, outside the workspace", From: -1, Exact: true, Command: -1})
+	}
+	return facts, nil
+}
+
+func (a *BashArgs) shown(facts *guard.Facts) (command, says string) {
+	return a.source(facts), a.Description
+}
+
+// source is what bash gets: the text printed from what was judged.
+func (a *BashArgs) source(facts *guard.Facts) string {
+	if facts.Script != "" {
+		return facts.Script
+	}
+	return a.Command
+}
+
+func (a *BashArgs) do(ctx context.Context, j *job, facts *guard.Facts) *Result {
+	s := &script{text: a.source(facts), dir: facts.Dir, env: j.env, id: j.id, timeout: defaultTimeout, progress: j.call.Progress}
+	if a.TimeoutMS > 0 {
+		s.timeout = time.Duration(a.TimeoutMS) * time.Millisecond
+	}
+	if len(s.text) > maxCommand {
+		return failed(fmt.Errorf("the command is %d bytes; at most %d can be passed to bash: write a script with %s and run that", len(s.text), maxCommand, Write))
+	}
+	if j.box.Wrap != nil {
+		s.wrap = func(cmd *exec.Cmd) error { return j.box.Wrap(cmd, facts) }
+	}
+	e, err := s.run(ctx)
+	if err != nil {
+		return failed(fmt.Errorf("nothing ran: %w", err))
+	}
+	res := &Result{ExitCode: &e.code, TimedOut: e.timedOut, DurationMS: e.took.Milliseconds()}
+	var cutOut, cutErr bool
+	res.Stdout, cutOut = e.out.Text()
+	res.Stderr, cutErr = e.err.Text()
+	res.Truncated = cutOut || cutErr
+	n, _ := e.out.Progress()
+	m, _ := e.err.Progress()
+	j.bytes = n + m
+	notes := []string{fmt.Sprintf("exit code %d", e.code), seconds(e.took)}
+	switch {
+	case e.timedOut:
+		res.IsError, res.Reason = true, fmt.Sprintf("timed out after %s; the command and all it started were ended", seconds(s.timeout))
+		notes = append(notes, res.Reason)
+	case e.cancelled:
+		res.IsError, res.Reason = true, "cancelled; the command and all it started were ended"
+		notes = append(notes, res.Reason)
+	case e.ended > 0:
+		notes = append(notes, fmt.Sprintf("%d background processes were still running and were ended: nothing outlives its call", e.ended))
+	}
+	res.Text = bashText(res, strings.Join(notes, "; "))
+	return res
+}
+
+// bashText is a result for the model: the streams, then how it ended.
+func bashText(res *Result, notes string) string {
+	var b strings.Builder
+	b.WriteString(res.Stdout)
+	line := func() {
+		if s := b.String(); s != "" && !strings.HasSuffix(s, "\n") {
+			b.WriteByte('\n')
+		}
+	}
+	if res.Stderr != "" {
+		line()
+		b.WriteString("[stderr]\n" + res.Stderr)
+	}
+	line()
+	b.WriteString("[" + notes + "]")
+	return b.String()
+}

@@ -1,0 +1,159 @@
+package tools
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// fixed are the variables that every command gets: they keep programs from
+// asking, paging and colouring, and git from running what a repository's own
+// configuration names. Settings that would change what git does for its user
+// (core.hooksPath, core.sshCommand, diff.external) are not among them. CI is
+// not set: many programs behave otherwise with it.
+var fixed = map[string]string{
+	"TERM": "dumb", "NO_COLOR": "1", "PAGER": "cat", "GIT_PAGER": "cat",
+	"GIT_TERMINAL_PROMPT": "0", "DEBIAN_FRONTEND": "noninteractive", "PIP_NO_INPUT": "1",
+	"GIT_CONFIG_COUNT": "3",
+	"GIT_CONFIG_KEY_0": "core.fsmonitor", "GIT_CONFIG_VALUE_0": "false",
+	"GIT_CONFIG_KEY_1": "protocol.ext.allow", "GIT_CONFIG_VALUE_1": "never",
+	"GIT_CONFIG_KEY_2": "safe.bareRepository", "GIT_CONFIG_VALUE_2": "explicit",
+}
+
+// form says what the value of a passed variable must look like.
+type form uint8
+
+const (
+	plain form = iota // any text
+	place             // an absolute path outside the workspace roots
+	link              // URLs without a user name or password
+	flags             // compiler flags that start no other program
+)
+
+// passed are the variables of the server that commands get too, where they
+// have their form. Whatever is not listed stays behind: tokens and sockets of
+// agents, and what makes an innocent program run other code (LD_PRELOAD,
+// BASH_ENV, NODE_OPTIONS, PYTHONPATH, ...).
+var passed = map[string]form{
+	"HOME": plain, "USER": plain, "LOGNAME": plain, "TZ": plain, "LANG": plain, "LANGUAGE": plain,
+	"LC_ALL": plain, "LC_CTYPE": plain, "LC_COLLATE": plain, "LC_MESSAGES": plain, "LC_NUMERIC": plain, "LC_TIME": plain,
+	"XDG_CACHE_HOME": place, "XDG_CONFIG_HOME": place, "XDG_DATA_HOME": place,
+	"GOPATH": place, "GOROOT": place, "GOMODCACHE": place, "GOCACHE": place, "GOBIN": place,
+	"GOFLAGS": flags, "GOPROXY": link, "GOSUMDB": plain, "GOPRIVATE": plain, "GONOPROXY": plain, "GONOSUMDB": plain,
+	"GOTOOLCHAIN": plain, "CGO_ENABLED": plain,
+	"CARGO_HOME": place, "RUSTUP_HOME": place, "RUSTUP_TOOLCHAIN": plain,
+	"NVM_DIR": place, "FNM_DIR": place, "VOLTA_HOME": place, "PNPM_HOME": place,
+	"npm_config_registry": link, "npm_config_cache": place, "COREPACK_HOME": place,
+	"JAVA_HOME": place, "MAVEN_HOME": place, "GRADLE_USER_HOME": place, "ANDROID_HOME": place,
+	"VIRTUAL_ENV": plain, "CONDA_PREFIX": place, "PYENV_ROOT": place, "PYENV_VERSION": plain,
+	"PIP_INDEX_URL": link, "PIP_CACHE_DIR": place, "UV_CACHE_DIR": place,
+	"RBENV_ROOT": place, "GEM_HOME": place, "DOTNET_ROOT": place,
+	"HTTP_PROXY": link, "HTTPS_PROXY": link, "NO_PROXY": plain,
+	"http_proxy": link, "https_proxy": link, "no_proxy": plain,
+	"SSL_CERT_FILE": place, "SSL_CERT_DIR": place, "NODE_EXTRA_CA_CERTS": place, "REQUESTS_CA_BUNDLE": place,
+}
+
+// system are the directories that end every PATH.
+var system = []string{"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"}
+
+// Environment returns the environment that commands get, by name. It is built,
+// not inherited: fixed settings, and the listed variables of the server where
+// they are in order. PATH has the server's directories that are absolute,
+// outside the roots and not writable by everybody, then those of the system.
+// Roots are absolute and resolved; scratch becomes TMPDIR where not empty.
+// Give the same map to shell.Reader.Env.
+func Environment(roots []string, scratch string) map[string]string {
+	return environment(os.Environ(), roots, scratch)
+}
+
+func environment(server, roots []string, scratch string) map[string]string {
+	env := maps.Clone(fixed)
+	path := ""
+	for _, kv := range server {
+		name, value, _ := strings.Cut(kv, "=")
+		if name == "PATH" {
+			path = value
+		}
+		if f, ok := passed[name]; ok && f.fits(value, roots) {
+			env[name] = value
+		}
+	}
+	env["PATH"] = searchPath(path, roots)
+	if scratch != "" {
+		env["TMPDIR"] = scratch
+	}
+	return env
+}
+
+// narrow returns env for one call: without what lies in the call's own roots,
+// and with the mark by which the call's processes are found again.
+func narrow(env map[string]string, roots []string, id string) map[string]string {
+	out := maps.Clone(env)
+	for name, value := range out {
+		if f, ok := passed[name]; ok && !f.fits(value, roots) {
+			delete(out, name)
+		}
+	}
+	out["PATH"] = searchPath(env["PATH"], roots)
+	out[callMark] = id
+	return out
+}
+
+// fits reports whether value has the form.
+func (f form) fits(value string, roots []string) bool {
+	switch f {
+	case place:
+		return filepath.IsAbs(value) && !below(resolved(value), roots)
+	case link:
+		return !strings.Contains(value, "@")
+	case flags:
+		return !strings.Contains(value, "exec") && !strings.Contains(value, "-overlay")
+	}
+	return !strings.ContainsAny(value, "\x00\n")
+}
+
+// searchPath filters a PATH and appends the system's directories.
+func searchPath(path string, roots []string) string {
+	var dirs []string
+	for _, dir := range append(filepath.SplitList(path), system...) {
+		if !filepath.IsAbs(dir) || slices.Contains(dirs, dir) || below(resolved(dir), roots) {
+			continue
+		}
+		if st, err := os.Stat(dir); err != nil || !st.IsDir() || st.Mode().Perm()&0o002 != 0 {
+			continue
+		}
+		dirs = append(dirs, dir)
+	}
+	return strings.Join(dirs, string(filepath.ListSeparator))
+}
+
+// resolved follows path's links; what does not exist stays as it is.
+func resolved(path string) string {
+	if r, err := filepath.EvalSymlinks(path); err == nil {
+		return r
+	}
+	return filepath.Clean(path)
+}
+
+// below reports whether path (absolute, cleaned) is one of roots or below one.
+func below(path string, roots []string) bool {
+	return slices.ContainsFunc(roots, func(root string) bool {
+		return path == root || strings.HasPrefix(path, strings.TrimSuffix(root, "/")+"/")
+	})
+}
+
+// Scratch makes a directory of mode 0700 for the temporary files of this
+// server's commands (TMPDIR). remove deletes it with all that is in it.
+func Scratch() (dir string, remove func() error, err error) {
+	dir, err = os.MkdirTemp("", "handrail-")
+	if err != nil {
+		return "", nil, err
+	}
+	made := dir
+	if dir, err = filepath.EvalSymlinks(dir); err != nil {
+		return "", nil, err
+	}
+	return dir, func() error { return os.RemoveAll(made) }, nil
+}

@@ -1,0 +1,99 @@
+//go:build linux || darwin
+
+package tools
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// errMoved says that a path is not what was judged.
+var errMoved = errors.New("the path changed while it was judged: a symbolic link stands in it now; nothing was done, try again")
+
+// openDir opens the directory path (absolute, resolved), one name at a time
+// and without following any symbolic link: what is opened is what was judged,
+// whatever is swapped meanwhile. With create, missing directories are made
+// (mode 0755 less the umask).
+func openDir(path string, create bool) (*os.File, error) {
+	if !filepath.IsAbs(path) {
+		return nil, fmt.Errorf("%s is not absolute", path)
+	}
+	fd, err := unix.Open("/", walkFlags, 0)
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: "/", Err: err}
+	}
+	for name := range strings.SplitSeq(strings.Trim(filepath.Clean(path), "/"), "/") {
+		if name == "" {
+			continue
+		}
+		next, err := unix.Openat(fd, name, walkFlags, 0)
+		if create && errors.Is(err, unix.ENOENT) {
+			if err = unix.Mkdirat(fd, name, 0o755); err == nil || errors.Is(err, unix.EEXIST) {
+				next, err = unix.Openat(fd, name, walkFlags, 0)
+			}
+		}
+		if err != nil && isLink(fd, name) {
+			err = errMoved
+		}
+		unix.Close(fd)
+		if err != nil {
+			return nil, &os.PathError{Op: "open", Path: path, Err: err}
+		}
+		fd = next
+	}
+	return os.NewFile(uintptr(fd), path), nil
+}
+
+// isLink reports whether name in dir is a symbolic link.
+func isLink(dir int, name string) bool {
+	var st unix.Stat_t
+	return unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil && st.Mode&unix.S_IFMT == unix.S_IFLNK
+}
+
+// openRegular opens the regular file name in dir for reading. It does not
+// follow a link, and waits for nothing: a directory, FIFO, device or socket is
+// an error that says so.
+func openRegular(dir *os.File, name string) (*os.File, unix.Stat_t, error) {
+	path := filepath.Join(dir.Name(), name)
+	var st unix.Stat_t
+	if err := unix.Fstatat(int(dir.Fd()), name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		return nil, st, &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	if err := regular(path, uint32(st.Mode)); err != nil {
+		return nil, st, err
+	}
+	fd, err := unix.Openat(int(dir.Fd()), name, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, st, &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	f := os.NewFile(uintptr(fd), path)
+	if err = unix.Fstat(fd, &st); err == nil {
+		err = regular(path, uint32(st.Mode))
+	}
+	if err != nil {
+		f.Close()
+		return nil, st, err
+	}
+	return f, st, nil
+}
+
+// regular says what stands at path where it is no regular file.
+func regular(path string, mode uint32) error {
+	what := map[uint32]string{
+		unix.S_IFDIR: "is a directory; list it with safe_bash: ls", unix.S_IFIFO: "is a FIFO (named pipe)",
+		unix.S_IFCHR: "is a character device", unix.S_IFBLK: "is a block device", unix.S_IFSOCK: "is a socket",
+	}
+	switch kind := mode & unix.S_IFMT; kind {
+	case unix.S_IFREG:
+		return nil
+	case unix.S_IFLNK:
+		return errMoved
+	default:
+		return fmt.Errorf("%s %s; only regular files can be read and written", path, what[kind])
+	}
+}
