@@ -1,0 +1,110 @@
+package rules
+
+import (
+	"fmt"
+	"slices"
+
+	"handrail/guard"
+)
+
+// question is one row of the table of effects that a person must approve
+// whatever their target is.
+type question struct {
+	id      string
+	kind    guard.Kind
+	actions []string // none: all
+	says    string   // %[1]s is the program, %[2]s the target
+	instead string
+	doc     string
+}
+
+// questions is the ask list of the seeds and its kin.
+var questions = []question{
+	{"priv/escalation", guard.Privilege, nil, "%[1]s would run with more rights than you gave (%[2]s)", "run it without more rights", "Asks before rights are gained: sudo, su, doas, setuid bits. Source: the ask lists of the seeds."},
+	{"vcs/force-push", guard.Remote, []string{"force-push"}, "%[1]s would overwrite commits in %[2]s", "push to a new branch: `git switch -c fix`, then a plain push", "Asks before commits elsewhere may be lost. Source: the ask lists of the seeds."},
+	{"vcs/discard", guard.Delete, []string{"discard"}, "%[1]s would throw away work that version control cannot bring back, in %[2]s", "keep a copy first: `git stash`", "Asks before uncommitted, unreachable or untracked work is lost: reset --hard, clean, checkout of paths, stash drop, branch -D. Source: the ask lists of the seeds."},
+	{"remote/publish", guard.Remote, []string{"publish"}, "%[1]s would publish to %[2]s, which cannot be taken back", "show what would be published first", "Asks before a package, image or release is published. Source: the ask lists of the seeds."},
+	{"remote/deploy", guard.Remote, []string{"deploy"}, "%[1]s would change what runs in %[2]s", "show the plan first", "Asks before something is deployed or applied elsewhere."},
+	{"remote/delete", guard.Remote, []string{"delete"}, "%[1]s would delete in %[2]s", "list what would be deleted first", "Asks before something is deleted elsewhere: buckets, tables, clusters, repositories."},
+	{"remote/admin", guard.Remote, []string{"admin"}, "%[1]s would change access, keys, secrets or billing of %[2]s", "", "Asks before access elsewhere is changed."},
+	{"net/listen", guard.Network, []string{"listen"}, "%[1]s would accept connections on %[2]s", "", "Asks before a port is opened."},
+	{"net/scan", guard.Network, []string{"scan"}, "%[1]s would scan %[2]s", "", "Asks before hosts are scanned."},
+	{"net/shell", guard.Network, []string{"shell"}, "%[1]s would open a shell or channel with %[2]s", "", "Asks before a shell is opened elsewhere, or to here: ssh, nc -e."},
+	{"persist/schedule", guard.Persist, []string{"schedule"}, "%[1]s would make something run later by itself: %[2]s", "", "Asks before cron, at or timers are changed."},
+	{"persist/service", guard.Persist, []string{"service"}, "%[1]s would install or enable the service %[2]s", "", "Asks before a service is installed or enabled."},
+	{"persist/startup", guard.Persist, []string{"startup"}, "%[1]s would run at every start: %[2]s", "", "Asks before start-up files are changed."},
+	{"persist/hook", guard.Persist, []string{"hook"}, "%[1]s would make other programs run %[2]s", "", "Asks before hooks of git, package managers or the shell are set."},
+	{"persist/other", guard.Persist, []string{""}, "%[1]s would leave something that runs later: %[2]s", "", "Asks before anything else stays that runs later."},
+	{"sys/process", guard.System, []string{"process"}, "%[1]s would signal %[2]s, which this session may not have started", "", "Asks before processes are signalled or traced."},
+	{"sys/power", guard.System, []string{"power"}, "%[1]s would shut down, restart or suspend the machine", "", "Asks before the machine goes down."},
+	{"sys/mount", guard.System, []string{"mount"}, "%[1]s would change mounts, disks or swap: %[2]s", "", "Asks before mounts, partitions, volumes or swap are changed."},
+	{"sys/user", guard.System, []string{"user"}, "%[1]s would change accounts or groups: %[2]s", "", "Asks before accounts, passwords or groups are changed."},
+	{"sys/service", guard.System, []string{"service"}, "%[1]s would start, stop or change the service %[2]s", "", "Asks before services are started or stopped."},
+	{"sys/firewall", guard.System, []string{"firewall"}, "%[1]s would change packet filters, routes or interfaces: %[2]s", "", "Asks before the network set-up is changed."},
+	{"sys/kernel", guard.System, []string{"kernel"}, "%[1]s would change the kernel: %[2]s", "", "Asks before modules or kernel parameters are changed."},
+	{"sys/container", guard.System, []string{"container"}, "%[1]s would start, enter or change a container: %[2]s", "", "Asks before a container runs or its engine is changed. Source: the ask lists of the seeds (docker run, docker exec)."},
+	{"sys/environment", guard.System, []string{"environment"}, "%[2]s makes an innocent program run other code", "run the other program by its name", "Asks before an assignment that makes programs run other code: LD_PRELOAD, PATH, GIT_SSH_COMMAND, BASH_ENV, PAGER."},
+	{"sys/secret", guard.System, []string{"secret"}, "%[1]s would print, make or remove credentials: %[2]s", "", "Asks before credentials or keys are printed, created or removed."},
+	{"sys/other", guard.System, []string{""}, "%[1]s would change the machine: %[2]s", "", "Asks before anything else of the machine is changed."},
+}
+
+// asks is the family of what a person must approve.
+func asks() []guard.Rule {
+	rules := make([]guard.Rule, 0, len(questions)+1)
+	for _, q := range questions {
+		rules = append(rules, each(q.id, q.doc, only(q.kind, q.actions...), func(p *guard.Pass, i int, e guard.Effect) {
+			p.Report(i, guard.VerdictAsk, because(fmt.Sprintf(q.says, actor(p, i), e.Target), e), q.instead)
+		}))
+	}
+	return append(rules, each("code/hidden",
+		"Asks about what cannot be known before it runs: a computed command name, code from an unknown source, text past the limits, what is no bash.",
+		only(guard.Unknown),
+		func(p *guard.Pass, i int, e guard.Effect) {
+			reason := "it cannot be told what this would do"
+			if e.Target != "" {
+				reason += ": " + e.Target
+			}
+			if e.Action == "limits" {
+				reason = "this is too large to judge: " + e.Target
+			}
+			p.Report(i, guard.VerdictAsk, because(reason, e), "write the command out plainly, without computed names or code")
+		}))
+}
+
+// because adds the note of an effect to a reason.
+func because(reason string, e guard.Effect) string {
+	if e.Note == "" {
+		return reason
+	}
+	return reason + " (" + e.Note + ")"
+}
+
+// upstream walks from effect i to the effects whose data it takes: along
+// Effect.From, and along the pipeline that feeds its command. It calls visit for
+// each, i not among them, and stops where visit reports true.
+func upstream(p *guard.Pass, i int, visit func(e guard.Effect) bool) bool {
+	effects, commands := p.Facts.Effects, p.Facts.Commands
+	seen := []int{i}
+	for from := effects[i].From; from >= 0 && from < len(effects) && !slices.Contains(seen, from); from = effects[from].From {
+		seen = append(seen, from)
+		if visit(effects[from]) {
+			return true
+		}
+	}
+	fed := map[int]bool{}
+	for _, s := range seen {
+		c := effects[s].Command
+		for c >= 0 && c < len(commands) {
+			if c = commands[c].From; c < 0 || fed[c] {
+				break
+			}
+			fed[c] = true
+		}
+	}
+	for _, e := range effects {
+		if fed[e.Command] && visit(e) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,179 @@
+package rules
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"handrail/guard"
+)
+
+// danger is the family of what is denied with no override.
+func danger(pol Policy) []guard.Rule {
+	t := newTrees(pol.Home)
+	return []guard.Rule{
+		fixed(each("fs/system-tree",
+			"Denies deleting, moving away or recursively changing mode or owner of the root directory, a home directory or a system tree, in any spelling. "+
+				"What lies strictly inside a workspace root is not a system tree. Source: the deny lists of the seeds; GNU coreutils --preserve-root.",
+			func(e guard.Effect) bool {
+				return e.Kind == guard.Delete && e.Action != "discard" || e.Kind == guard.Write && e.Action == "metadata"
+			},
+			t.judge)),
+		fixed(each("disk/device",
+			"Denies writing to, formatting or removing disks, memory and other device nodes; and formatting anything but a file in the workspace. "+
+				"The standard streams, null, zero and the terminal are no disks. Source: the deny lists of the seeds (mkfs, dd of=/dev/...).",
+			changes, judgeDevice)),
+		fixed(each("proc/fork-bomb",
+			"Denies a function or script that starts itself without end. Source: the deny lists of the seeds.",
+			only(guard.System, "fork-bomb"),
+			func(p *guard.Pass, i int, e guard.Effect) {
+				p.Report(i, guard.VerdictDeny, "this starts processes without end: "+e.Target, "start a bounded number of processes")
+			})),
+	}
+}
+
+// trees are the directories whose loss or recursive change ends a system or a
+// home.
+type trees struct {
+	home string
+	// whole are the trees themselves; vital those in which every directory below
+	// counts as well.
+	whole, vital []string
+}
+
+func newTrees(home string) *trees {
+	t := &trees{home: home}
+	t.vital = []string{"/bin", "/boot", "/dev", "/lib", "/lib32", "/lib64", "/libx32", "/proc", "/sbin", "/sys", "/usr/bin", "/usr/sbin",
+		"/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/libexec", "/System", "/private/etc/ssh", "/etc/ssh", "/etc/pam.d", "/etc/systemd", "/etc/sudoers.d",
+		"/var/lib/dpkg", "/var/lib/rpm", "/var/lib/pacman", "/var/lib/apk", "/usr/share", "/usr/include"}
+	t.whole = append([]string{"/", "/etc", "/usr", "/var", "/opt", "/root", "/run", "/srv", "/home", "/mnt", "/media", "/nix", "/nix/store", "/snap",
+		"/usr/local", "/usr/local/bin", "/usr/local/lib", "/usr/src", "/var/lib", "/var/log", "/var/spool", "/var/mail", "/var/run", "/var/db", "/var/www", "/var/backups",
+		"/etc/passwd", "/etc/shadow", "/etc/group", "/etc/gshadow", "/etc/sudoers", "/etc/fstab",
+		"/Users", "/Library", "/Applications", "/Volumes", "/Network", "/cores", "/private", "/private/etc", "/private/var", "/private/var/db", "/opt/homebrew"}, t.vital...)
+	return t
+}
+
+func (t *trees) judge(p *guard.Pass, i int, e guard.Effect) {
+	if !isPath(e.Target) || strings.HasPrefix(e.Target, "/dev/shm/") {
+		return // fs/outside asks about what is no path
+	}
+	if !t.covers(p, i, e) {
+		return
+	}
+	instead := "name exactly what you want removed inside the workspace, for example `rm build/old.o`"
+	if e.Kind == guard.Write {
+		instead = "name the files inside the workspace, for example `chmod u+x scripts/run.sh`"
+	}
+	p.Report(i, guard.VerdictDeny, would(p, i), instead)
+}
+
+// covers reports whether an effect takes a tree as a whole.
+func (t *trees) covers(p *guard.Pass, i int, e guard.Effect) bool {
+	if strictlyInside(p.Roots, e.Target) {
+		return false
+	}
+	if !e.Exact { // somewhere below: a whole tree only if all below goes too
+		return e.Deep && slices.ContainsFunc(prefixes(p, i, e), t.holds)
+	}
+	if e.Kind == guard.Write && !e.Deep {
+		return e.Target == "/" || e.Target == t.home
+	}
+	if e.Deep && wholeDir(e.Written) && t.tree(path.Dir(e.Target)) {
+		return true
+	}
+	return t.tree(e.Target) || e.Deep && slices.ContainsFunc(t.vital, func(v string) bool { return within(v, e.Target) })
+}
+
+// wholeDir reports whether a word as typed stands for all there is in a
+// directory: the shell has made exact names of it.
+func wholeDir(written string) bool {
+	base := written[strings.LastIndexByte(written, '/')+1:]
+	return base == "*" || base == ".*" || base == "{*,.*}" || base == "{.,}*" || base == "{,.}*"
+}
+
+// tree reports whether file is such a tree itself, or holds the home directory.
+func (t *trees) tree(file string) bool {
+	if slices.Contains(t.whole, file) || t.home != "" && within(file, t.home) {
+		return true
+	}
+	dir := path.Dir(file)
+	return dir == "/home" || dir == "/Users"
+}
+
+// holds reports whether a tree's path, or that of something directly in one,
+// begins with prefix: "/" and "/e" are the beginning of /etc.
+func (t *trees) holds(prefix string) bool {
+	if dir, ok := strings.CutSuffix(prefix, "/"); ok && (t.tree(path.Clean("/"+dir)) || slices.ContainsFunc(t.vital, func(v string) bool { return within(v, dir) })) {
+		return true
+	}
+	begins := func(tree string) bool { return strings.HasPrefix(tree, prefix) }
+	return t.home != "" && begins(t.home) || slices.ContainsFunc(t.whole, begins) ||
+		within("/home", path.Dir(prefix)) && strings.Count(prefix, "/") == 2
+}
+
+// prefixes returns what is known of an inexact target: its directory and, from
+// the words of the command, how the name in it begins. A word of which nothing
+// is known says nothing; without any word that fits, all of the directory is
+// meant.
+func prefixes(p *guard.Pass, i int, e guard.Effect) []string {
+	dir := strings.TrimSuffix(e.Target, "/") + "/"
+	c := p.CommandOf(i)
+	if c == nil {
+		return []string{dir}
+	}
+	var known []string
+	hidden := false
+	for _, w := range c.Args {
+		switch at := strings.LastIndexByte(w.Text, '/'); {
+		case w.Exact:
+		case w.Text == "":
+			hidden = true
+		default:
+			known = append(known, dir+w.Text[at+1:])
+		}
+	}
+	if len(known) == 0 && (!hidden || e.Target != "/") {
+		return []string{dir}
+	}
+	return known
+}
+
+// strictlyInside reports whether file is below one of the roots.
+func strictlyInside(roots []string, file string) bool {
+	return slices.ContainsFunc(roots, func(r string) bool { return r != file && r != "/" && within(r, file) })
+}
+
+// streams are names in /dev that lead to no disk and may be written.
+var streams = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/random", "/dev/urandom", "/dev/ptmx"}
+
+func isStream(file string) bool {
+	return slices.Contains(streams, file) || within("/dev/fd", file) || within("/dev/pts", file)
+}
+
+// replaces are programs that put a new file in the place of what stood there,
+// instead of writing into it.
+var replaces = []string{"mv", "ln", "install", "rsync", "tar", "unzip", "rename"}
+
+func judgeDevice(p *guard.Pass, i int, e guard.Effect) {
+	switch c := p.CommandOf(i); {
+	case isStream(e.Target) && e.Exact:
+		if e.Kind == guard.Delete || e.Action == "metadata" || e.Action == "format" || c != nil && slices.Contains(replaces, c.Name) {
+			p.Report(i, guard.VerdictDeny, actor(p, i)+" would replace or change the device "+e.Target, "to throw output away, redirect it: `ls > /dev/null`")
+		}
+	case isDevice(e.Target), isPath(e.Target) && within(e.Target, "/dev") && !e.Exact && e.Target != "/":
+		p.Report(i, guard.VerdictDeny, would(p, i)+", a device", "write an image file inside the workspace instead")
+	case e.Target == "/proc/sysrq-trigger":
+		p.Report(i, guard.VerdictDeny, actor(p, i)+" would make the kernel act at once (reboot, crash, kill) through "+e.Target, "")
+	case e.Action == "format" && !(e.Exact && strictlyInside(p.Roots, e.Target)):
+		p.Report(i, guard.VerdictDeny, would(p, i)+", which is no file of the workspace", "format an image file inside the workspace")
+	}
+}
+
+// isDevice reports whether file names a device node other than a stream, or one
+// of the kernel's windows into memory.
+func isDevice(file string) bool {
+	if file == "/proc/kcore" || file == "/proc/kmem" {
+		return true
+	}
+	return within("/dev", file) && !within("/dev/shm", file) && !isStream(file) && file != "/dev/fd" && file != "/dev/pts" && file != "/dev/mqueue"
+}

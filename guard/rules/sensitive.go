@@ -1,0 +1,98 @@
+package rules
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"handrail/guard"
+)
+
+// sensitive is the family of files that hold secrets, or that decide what other
+// programs do.
+func sensitive(pol Policy) []guard.Rule {
+	return []guard.Rule{
+		fixed(each("self/protected",
+			"Denies changing handrail's own configuration, guards, state and audit log, and reading its keys. No call may loosen the guard.",
+			func(e guard.Effect) bool { return changes(e) || e.Kind == guard.Read && e.Action != "list" },
+			func(p *guard.Pass, i int, e guard.Effect) {
+				if own := ownFile(pol.Own, e); own != "" {
+					p.Report(i, guard.VerdictDeny, would(p, i)+"; "+own+" belongs to handrail itself", "ask the user to change it outside this session")
+				}
+			})),
+		each("secret/write",
+			"Asks before a file that holds or guards secrets is changed or removed: .env, credentials, keys, .ssh, git's configuration and hooks. "+
+				"Source: the sensitive files of the seeds.",
+			changes,
+			func(p *guard.Pass, i int, e guard.Effect) {
+				switch {
+				case !isPath(e.Target) || e.Target == "/":
+				case gitFile(e.Target):
+					p.Report(i, guard.VerdictAsk, would(p, i)+", which git obeys and may run", "describe the change and let the user make it")
+				case secretName(e.Target):
+					p.Report(i, guard.VerdictAsk, would(p, i)+", which may hold or guard secrets", "describe the change, or write an example file such as `.env.example`")
+				case takesAll(e) && inWhole(e.Target, ".git", ".git/modules"):
+					p.Report(i, guard.VerdictAsk, would(p, i)+": the history and configuration of the repository", "leave .git alone")
+				}
+			}),
+		each("secret/client-config",
+			"Asks before a file is changed that editors, agents, shells or development tools obey, so that something else would run: .claude, .cursor, .vscode tasks, .mcp.json, start-up files, hooks managers. "+
+				"Source: clients' documentation; CVE-2025-59536, CVE-2025-59944.",
+			changes,
+			func(p *guard.Pass, i int, e guard.Effect) {
+				if !isPath(e.Target) || e.Target == "/" {
+					return
+				}
+				lower := strings.ToLower(e.Target)
+				if nameIs(clientNames, lower) || inTree(clientTrees, lower) || takesAll(e) && inWhole(lower, wholeTrees...) {
+					p.Report(i, guard.VerdictAsk, would(p, i)+", which other programs obey", "describe the change and let the user make it")
+				}
+			}),
+		each("secret/read",
+			"Asks before private keys, credential stores or the memory of other processes are read. Reading .env in the workspace is free, sending it on is not (net/secret-sink).",
+			only(guard.Read, ""),
+			func(p *guard.Pass, i int, e guard.Effect) {
+				if !isPath(e.Target) {
+					return
+				}
+				if what := secretFile(e.Target, pol); what != "" {
+					p.Report(i, guard.VerdictAsk, would(p, i)+", "+what, "list it instead, for example `ls`, or ask the user for what you need from it")
+				}
+			}),
+	}
+}
+
+// takesAll reports whether e takes everything below its target.
+func takesAll(e guard.Effect) bool {
+	return e.Kind == guard.Delete || e.Deep || e.Action == "metadata"
+}
+
+// inWhole reports whether the path is exactly one of the directories named.
+func inWhole(file string, dirs ...string) bool {
+	lower := strings.ToLower(file)
+	return slices.ContainsFunc(dirs, func(d string) bool { return strings.HasSuffix(lower, "/"+d) })
+}
+
+// ownFile returns the file of handrail that e must not touch, or "". For
+// changes that is all of Own, and what holds it; for reading only keys.
+func ownFile(own []string, e guard.Effect) string {
+	for _, o := range own {
+		target, o := strings.ToLower(e.Target), strings.ToLower(o)
+		below := within(o, target)
+		switch {
+		case e.Kind == guard.Read:
+			if below && (keyFile(target) || (e.Deep || !e.Exact) && e.Target != "/") {
+				return o
+			}
+		case below, within(target, o) && e.Exact && (e.Kind == guard.Delete || e.Deep && e.Action != ""):
+			return o
+		}
+	}
+	return ""
+}
+
+// keyFile reports whether one of handrail's own files holds a key.
+func keyFile(lower string) bool {
+	base := path.Base(lower)
+	return slices.ContainsFunc([]string{"key", "secret", "token", ".pem", "password"}, func(s string) bool { return strings.Contains(base, s) })
+}
