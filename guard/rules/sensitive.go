@@ -84,7 +84,7 @@ func ownFile(own []string, e guard.Effect) string {
 			if below && (keyFile(target) || (e.Deep || !e.Exact) && e.Target != "/") {
 				return o
 			}
-		case below, within(target, o) && e.Exact && (e.Kind == guard.Delete || e.Deep && e.Action != ""):
+		case below, within(target, o) && e.Exact && (e.Kind == guard.Delete && e.Action != "discard" || e.Deep && e.Action == "metadata"):
 			return o
 		}
 	}
