@@ -80,10 +80,15 @@ type binder struct {
 	dash    int // len(ops) at "--", or -1
 	closed  bool
 	by      *option // that replaced the operands
-	turns   []map[Role]Role
+	turns   []map[string]Role
 	given   []given
-	drop    []guard.Kind
+	drop    []dropped
 	deep    bool
+}
+
+type dropped struct {
+	kind guard.Kind
+	by   *option
 }
 
 type given struct {
@@ -124,7 +129,7 @@ func (w *binder) scan() {
 		case text[0] == '-' && (len(text) > 1 || !word.Exact), text[0] == '+' && len(w.Spec.index.options)+len(w.Spec.index.globs) > 0 && w.plus(word):
 			w.dashed(i)
 		case w.Spec.index.odd && word.Exact && w.Spec.index.options[text] != nil:
-			w.give(i, w.Spec.index.options[text], text, "", false)
+			w.give(i, w.Spec.index.options[text], "", false)
 		case w.value(i):
 		case w.Spec.Options == Tar && i == 0 && word.Exact:
 			w.cluster(i, text)
@@ -229,164 +234,6 @@ func (w *binder) mayBeOption(i int) {
 	if !w.Spec.Lenient || w.Spec.index.risky {
 		w.Unread = append(w.Unread, w.args[i].Text+"… could be an option")
 	}
-}
-
-// finish gives the operands their roles and adds the templates.
-func (w *binder) finish() {
-	before, after := w.ops, []int(nil)
-	if w.dash >= 0 && w.list2.set {
-		before, after = w.ops[:w.dash], w.ops[w.dash:]
-	}
-	w.place(before, &w.list)
-	w.place(after, &w.list2)
-	named := w.assigns > 0 // whether an operand names what the program works on
-	for i := range w.Parts {
-		p := &w.Parts[i]
-		named = named || p.Flag == "" && p.Role != Text
-	}
-	w.deep = w.deep || w.Spec.Deep
-	if w.deep {
-		for i := range w.Parts {
-			w.Parts[i].Deep = true
-		}
-	}
-	for _, g := range w.given {
-		for _, t := range g.opt.Effects {
-			w.template(t, g.value, true)
-		}
-	}
-	for _, t := range w.Spec.Effects {
-		w.template(t, guard.Word{}, false)
-	}
-	if !named {
-		for _, t := range w.Spec.Implied {
-			w.template(t, guard.Word{}, false)
-		}
-	}
-	if w.Harmless {
-		w.disarm()
-	}
-}
-
-// place gives the operands at ops (indices in Parts) the roles of list.
-func (w *binder) place(ops []int, list *operands) {
-	n, roles := len(ops), list.roles
-	for k, at := range ops {
-		p := &w.Parts[at]
-		switch tail := len(roles) - 1 - list.repeat; { // roles after the repeated one
-		case list.repeat < 0 && k >= len(roles):
-			w.Unread = append(w.Unread, p.Word.Text)
-			continue
-		case list.repeat < 0 || k < list.repeat:
-			p.Role = roles[k]
-		case n-k <= tail:
-			p.Role = roles[len(roles)-(n-k)]
-		default:
-			p.Role = roles[list.repeat]
-		}
-		for _, t := range w.turns {
-			if to, ok := t[p.Role]; ok {
-				p.Role = to
-				break
-			}
-		}
-		w.single(p)
-		if p.Word.Text == "-" && p.Word.Exact {
-			switch kind, _, ok := p.Role.Kind(); {
-			case ok && kind == guard.Read:
-				p.Role = Stdin
-			case ok && kind == guard.Write:
-				p.Role = Text
-			}
-		}
-	}
-}
-
-// single gives an operand the role that its word alone has (git push +main).
-func (w *binder) single(p *Part) {
-	for _, x := range w.Spec.index.words {
-		if match(x.glob, p.Word.Text) && (p.Word.Exact || strings.HasSuffix(x.glob, "*")) {
-			p.Role = x.role
-			return
-		}
-		if !p.Word.Exact && strings.HasPrefix(x.glob, p.Word.Text) {
-			w.Unread = append(w.Unread, p.Word.Text+"… could be "+x.glob)
-			return
-		}
-	}
-}
-
-// template adds an effect that needs no word of its own.
-func (w *binder) template(t Template, value guard.Word, flag bool) {
-	role, target := t.split()
-	kind, _, _ := role.Kind()
-	for _, k := range w.drop {
-		if k == kind {
-			return
-		}
-	}
-	add := func(word guard.Word) {
-		p := Part{Role: role, Word: word, Index: -1, Deep: w.deep}
-		if role == Exec {
-			for f := range strings.FieldsSeq(word.Text) {
-				p.Rest = append(p.Rest, guard.Word{Text: f, Exact: word.Exact})
-			}
-		}
-		w.Parts = append(w.Parts, p)
-	}
-	i := strings.IndexByte(target, '$')
-	if i < 0 {
-		add(guard.Word{Text: target, Exact: true})
-		return
-	}
-	fill := func(word guard.Word) {
-		if word.Exact {
-			word.Text += target[i+2:]
-		}
-		word.Text = target[:i] + word.Text
-		add(word)
-	}
-	switch c := target[i+1]; {
-	case c == '@':
-		for _, at := range w.ops {
-			fill(w.Parts[at].Word)
-		}
-		if len(w.ops) == 0 {
-			for _, t := range w.Spec.Implied {
-				_, target := t.split()
-				fill(guard.Word{Text: target, Exact: true})
-			}
-		}
-	case c == '0' && flag:
-		fill(value)
-	case c >= '1' && int(c-'1') < len(w.ops):
-		fill(w.Parts[w.ops[c-'1']].Word)
-	}
-}
-
-// disarm leaves of a call that only prints or pretends what it still does:
-// reading, reaching hosts, and running other programs or code.
-func (w *binder) disarm() {
-	kept := w.Parts[:0]
-	for _, p := range w.Parts {
-		kind, action, ok := p.Role.Kind()
-		stays := !ok || kind == guard.Read || kind == guard.Network || kind == guard.Exec || kind == guard.Code ||
-			kind == guard.Unknown || kind == guard.Remote && action == "read"
-		switch p.Role {
-		case Move:
-			p.Role = "read"
-		case Into, RevPath, Process:
-			stays = false
-		}
-		if !stays {
-			if p.Index < 0 {
-				continue
-			}
-			p.Role = Text
-		}
-		kept = append(kept, p)
-	}
-	w.Parts = kept
 }
 
 // assigns reports whether a word begins NAME=.

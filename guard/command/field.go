@@ -134,7 +134,7 @@ func (r *reader) roles(n *yaml.Node, repeat bool) []Role {
 		if more {
 			repeats++
 		}
-		if repeats > 1 || runs(role) && repeats > 0 || role == Sub {
+		if more && !repeat || repeats > 1 || runs(role) && repeats > 0 || role == Sub {
 			r.errorf(c, "%s cannot stand here", c.Value)
 		}
 		roles = append(roles, Role(c.Value))
@@ -150,8 +150,8 @@ func (r *reader) templates(n *yaml.Node) (ts []Template) {
 		}
 		if i := strings.IndexByte(target, '$'); i >= 0 {
 			rest := target[i+1:]
-			if rest == "" || !strings.ContainsRune("0123456789@", rune(rest[0])) || strings.ContainsRune(rest, '$') {
-				r.errorf(c, "template %q may hold one of $0, $1 to $9, $@", c.Value)
+			if rest == "" || !strings.ContainsRune("0123456789@#", rune(rest[0])) || strings.ContainsRune(rest, '$') {
+				r.errorf(c, "template %q may hold one of $0, $1 to $9, $@, $#", c.Value)
 			}
 		}
 		ts = append(ts, Template(c.Value))

@@ -189,7 +189,7 @@ func (f *Flag) risky(s *Spec) bool {
 		risky = risky || !mild(Role(strings.TrimSuffix(string(r), "...")))
 	}
 	for from, to := range f.Turns {
-		risky = risky || from != to && !mild(to)
+		risky = risky || from != string(to) && !mild(to)
 	}
 	for _, t := range f.Effects {
 		role, _ := t.split()

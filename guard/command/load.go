@@ -252,8 +252,17 @@ func (r *reader) flagValue(n *yaml.Node) (f Flag) {
 		case "operands":
 			f.Operands = r.roles(v, true)
 		case "turns":
-			f.Turns = map[Role]Role{}
-			r.pairs(v, func(k, v *yaml.Node) { f.Turns[r.role(k, k.Value)] = r.role(v, v.Value) })
+			f.Turns = map[string]Role{}
+			r.pairs(v, func(k, v *yaml.Node) {
+				if k.Value[0] != '-' { // else an option
+					r.role(k, k.Value)
+				}
+				f.Turns[k.Value] = r.role(v, v.Value)
+			})
+		case "separate":
+			r.decode(v, &f.Separate)
+		case "more":
+			f.More = r.roles(v, false)
 		case "ends":
 			r.decode(v, &f.Ends)
 		case "deep":
@@ -266,8 +275,8 @@ func (r *reader) flagValue(n *yaml.Node) (f Flag) {
 			r.errorf(k, "unknown field %q of a flag", k.Value)
 		}
 	})
-	if f.Optional && f.Arg == "" || f.Until != nil && f.Arg != Exec {
-		r.errorf(n, "optional needs an argument, until an argument that is exec")
+	if f.Optional && f.Arg == "" || (f.Separate || f.More != nil) && f.Arg == "" || f.Until != nil && f.Arg != Exec {
+		r.errorf(n, "optional, separate and more need an argument, until one that is exec")
 	}
 	return f
 }
@@ -275,7 +284,7 @@ func (r *reader) flagValue(n *yaml.Node) (f Flag) {
 // langs are the languages of code on a command line or in a file.
 var langs = []string{
 	"shell", "python", "js", "ruby", "perl", "php", "lua", "r", "go", "tcl", "lisp", "sql",
-	"powershell", "java", "groovy", "elixir", "julia", "make", "gdb", "vim", "other",
+	"powershell", "java", "groovy", "elixir", "julia", "make", "gdb", "vim", "sed", "awk", "applescript", "other",
 }
 
 // kindByName finds a kind of effect by its name.

@@ -23,7 +23,7 @@ func (w *binder) dashed(i int) {
 		return
 	}
 	if o != nil {
-		w.give(i, o, text, value, attached)
+		w.give(i, o, value, attached)
 		return
 	}
 	switch {
@@ -43,7 +43,7 @@ func (w *binder) partial(i int, o *option) {
 	text := w.args[i].Text
 	if w.Spec.Options != Words && w.Spec.Options != GoCmd && len(text) > 1 && text[1] != '-' {
 		if o := w.Spec.index.options[text[:2]]; o != nil && o.Arg != "" {
-			w.give(i, o, text, text[2:], true)
+			w.give(i, o, text[2:], true)
 			return
 		}
 	}
@@ -77,10 +77,10 @@ func (w *binder) cluster(i int, letters string) {
 		case o.Arg == "":
 			w.Options = append(w.Options, Option{o.name, i})
 			w.apply(o, i, guard.Word{})
-		case w.Spec.Options == Tar && i == 0 && letters == w.args[i].Text:
-			w.give(i, o, "", "", false) // tar xfz file: letters go on
+		case o.Separate || w.Spec.Options == Tar && i == 0 && letters == w.args[i].Text:
+			w.give(i, o, "", false) // tar xfz file, bash -oc name: letters go on
 		default:
-			w.give(i, o, "", letters[k:], k < len(letters))
+			w.give(i, o, letters[k:], k < len(letters))
 			return
 		}
 	}
@@ -88,7 +88,7 @@ func (w *binder) cluster(i int, letters string) {
 
 // give binds option o, met at word i, with its argument: attached, or the next
 // word, or all words up to one of Until.
-func (w *binder) give(i int, o *option, text, value string, attached bool) {
+func (w *binder) give(i int, o *option, value string, attached bool) {
 	w.Options = append(w.Options, Option{o.name, i})
 	exact := w.args[i].Exact
 	switch {
@@ -109,6 +109,7 @@ func (w *binder) give(i int, o *option, text, value string, attached bool) {
 		default:
 			w.argument(i, o, word)
 		}
+		w.more(i, o)
 		w.apply(o, i, word)
 	case o.Optional:
 		w.apply(o, i, guard.Word{})
@@ -120,7 +121,20 @@ func (w *binder) give(i int, o *option, text, value string, attached bool) {
 		k := w.next
 		w.next++
 		w.argument(k, o, w.args[k])
+		w.more(i, o)
 		w.apply(o, i, w.args[k])
+	}
+}
+
+// more binds the further arguments of an option.
+func (w *binder) more(i int, o *option) {
+	for _, role := range o.More {
+		if w.next >= len(w.args) {
+			w.unread(i)
+			return
+		}
+		w.Parts = append(w.Parts, Part{Role: role, Word: w.args[w.next], Index: w.next, Flag: o.name})
+		w.next++
 	}
 }
 
@@ -146,12 +160,15 @@ func (w *binder) run(i int, o *option) {
 	for k := from; k < len(w.args) && to == len(w.args); k++ {
 		for _, u := range o.Until {
 			first, second, two := strings.Cut(u, " ")
+			if u == "" {
+				continue
+			}
 			if two && k > from && w.is(k-1, first) && w.is(k, second) || !two && w.is(k, u) {
 				to, end = k, k+1
 			}
 		}
 	}
-	if from == to || end == to && o.Until != nil {
+	if from == to || end == to && o.Until != nil && !slices.Contains(o.Until, "") {
 		w.unread(i)
 	}
 	w.next = end
@@ -177,8 +194,8 @@ func (w *binder) apply(o *option, i int, value guard.Word) {
 	if o.Effects != nil {
 		w.given = append(w.given, given{o, value})
 	}
-	if o.Drop != nil {
-		w.drop = append(w.drop, o.Drop...)
+	for _, kind := range o.Drop {
+		w.drop = append(w.drop, dropped{kind, o})
 	}
 	w.closed = w.closed || o.Ends
 	w.deep = w.deep || o.Deep

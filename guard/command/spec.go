@@ -22,7 +22,7 @@ const (
 	Into     Role = "into"     // a destination: the path itself, or a directory into which the read and move operands go by their base names
 	Chdir    Role = "chdir"    // the directory in which the rest is to be understood
 	Exec     Role = "exec"     // this word and all that follow are a command of their own (up to Until, where given)
-	Shell    Role = "shell"    // shell source, read like a script
+	Shell    Role = "shell"    // shell source, read like a script; several Shell operands are one source, joined by spaces (eval, watch)
 	Script   Role = "script"   // a file that is run as code in Spec.Lang; the words after it are its arguments
 	Inline   Role = "inline"   // code in Spec.Lang, given on the command line
 	Sed      Role = "sed"      // a sed script
@@ -72,8 +72,14 @@ type Flag struct {
 	Arg Role `yaml:"arg"`
 	// Optional says that the argument must be attached (--color=auto, -i.bak).
 	Optional bool `yaml:"optional"`
+	// Separate says that the argument is never attached: in a cluster the
+	// letters go on (bash -oc pipefail).
+	Separate bool `yaml:"separate"`
+	// More are the roles of further arguments (jq --arg name value).
+	More []Role `yaml:"more"`
 	// Until ends the words of an Exec argument: ";", or two words, "{} +", of
-	// which the first still belongs to the command.
+	// which the first still belongs to the command. "" says that the end of the
+	// call may end it too.
 	Until []string `yaml:"until"`
 	// Effects happen when the option is given: "kind[/action][ target]"; in the
 	// target "$0" is the option's own argument.
@@ -81,9 +87,10 @@ type Flag struct {
 	// Operands replace the operand roles when the option is given. Two options
 	// that replace them differently make the call unread.
 	Operands []Role `yaml:"operands"`
-	// Turns changes roles of operands when the option is given, after Operands
-	// (sed -i: {read: write}).
-	Turns map[Role]Role `yaml:"turns"`
+	// Turns changes roles when the option is given, after Operands: of the
+	// operands (sed -i: {read: write}), or of another option's argument
+	// (tar -c: {-f: write}).
+	Turns map[string]Role `yaml:"turns"`
 	// Ends says that the options end here: what follows are operands (python -c).
 	Ends bool `yaml:"ends"`
 	// Deep makes every path effect of the call deep.
@@ -95,7 +102,7 @@ type Flag struct {
 	// --help on any program, and --version before a subcommand, are harmless
 	// unless the spec lists them.
 	Harmless bool `yaml:"harmless"`
-	// Drop removes effects of these kinds that the spec names as templates
+	// Drop removes templates of these kinds, but not the option's own
 	// (an --offline, a --check).
 	Drop []guard.Kind `yaml:"drop"`
 }
@@ -103,7 +110,8 @@ type Flag struct {
 // Template is an effect that needs no word: "kind[/action][ target]". In the
 // target, "$1" … "$9" stand for the operands and "$@" for each of them
 // ("write $@.gz"). Where there are no operands, "$@" stands for the targets of
-// Implied; a template whose operand is missing falls away. A target of a path
+// Implied; "$#" is the last operand. A template whose operand is missing falls
+// away. A target that ends in "*" is not exact ("write ./*"). A target of a path
 // kind is a path relative to the directory of the call.
 type Template string
 
