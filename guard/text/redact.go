@@ -1,0 +1,85 @@
+package text
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Removed stands where a secret stood.
+const Removed = "[redacted]"
+
+// shape is one form of secret. The first group of the expression, where there
+// is one, is kept: it says what was taken out.
+type shape struct {
+	// cues are what a text must contain, in lower case, one of them, before the
+	// expression is worth running: it is the slow part.
+	cues []string
+	re   *regexp.Regexp
+}
+
+func looks(expr string, cues ...string) shape { return shape{cues, regexp.MustCompile(expr)} }
+
+// secrets are the shapes of secrets, whole blocks first.
+var secrets = []shape{
+	// Private keys: RFC 7468, OpenSSH, PGP. A block that is cut off counts to its end.
+	looks(`-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----(?s:.*?)(?:-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|\z)`, "private key"),
+	looks(`\b(?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{16}\b`, "akia", "asia", "abia", "acca"),
+	looks(`\bgh[pousr]_[A-Za-z0-9]{30,255}\b`, "ghp_", "gho_", "ghu_", "ghs_", "ghr_"),
+	looks(`\bgithub_pat_[A-Za-z0-9_]{22,255}\b`, "github_pat_"),
+	looks(`\bgl(?:pat|dt|rt|ptt|soat|cbt)-[A-Za-z0-9_\-.]{20,}`, "glpat-", "gldt-", "glrt-", "glptt-", "glsoat-", "glcbt-"),
+	looks(`\bxox[abeoprs]-[A-Za-z0-9-]{10,}`, "xox"), // Slack
+	looks(`\bxapp-[0-9]-[A-Za-z0-9-]{10,}`, "xapp-"),
+	looks(`(https://hooks\.slack\.com/services/)[A-Za-z0-9/]{20,}`, "hooks.slack.com"),
+	looks(`\bnpm_[A-Za-z0-9]{36}\b`, "npm_"),
+	looks(`\bpypi-[A-Za-z0-9_-]{50,}`, "pypi-"),
+	looks(`\b(?:sk|rk)_(?:live|test)_[A-Za-z0-9]{16,}`, "_live_", "_test_"),      // Stripe
+	looks(`\bsk-(?:ant-|proj-|svcacct-)?[A-Za-z0-9_-]{20,}`, "sk-"),              // model providers
+	looks(`\bAIza[0-9A-Za-z_-]{35}`, "aiza"),                                     // Google API keys
+	looks(`\bya29\.[0-9A-Za-z_-]{20,}`, "ya29."),                                 // Google OAuth
+	looks(`\bSG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}`, "sg."),                 // SendGrid
+	looks(`\bhf_[A-Za-z0-9]{30,}\b`, "hf_"),                                      // Hugging Face
+	looks(`\bdop_v1_[a-f0-9]{64}\b`, "dop_v1_"),                                  // DigitalOcean
+	looks(`\bAGE-SECRET-KEY-1[0-9A-Z]{50,}`, "age-secret-key-"),                  // age
+	looks(`\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*`, "eyj"), // JSON Web Tokens
+	// Authorization headers.
+	looks(`(?i)\b((?:proxy-)?authorization\s*[:=]\s*["']?(?:bearer|basic|token|digest)\s+)[A-Za-z0-9+/=._~:-]{6,}`, "authorization"),
+	looks(`(?i)\b(bearer )[A-Za-z0-9+/=._~-]{16,}`, "bearer "),
+	// User information in a URL: the password, or a token in the user's place.
+	looks(`(://[^\s/:@"'<>]*:)[^\s/@"'<>]+@`, "://"),
+	looks(`(://)[^\s/:@"'<>]{20,}@`, "://"),
+	// Options: --password x, --token=x.
+	looks(`(?i)(--(?:[a-z0-9]+-)*(?:password|passwd|passphrase|secret|token|api-?key)(?:[ =]))(?:"[^"]*"|'[^']*'|[^\s"'$-][^\s"']*)`, named...),
+	// Assignments and fields: password=x, "api_key": "x", AWS_SECRET_ACCESS_KEY=x.
+	looks(`(?i)((?:password|passwd|passphrase|pwd|secret|token|api_?key|access_?key|private_?key|auth_?key)(?:[_-](?:id|key|value|access_key))?["']?\s*(?:=|:\s|:=)\s*)(?:"[^"\n]{3,}"|'[^'\n]{3,}'|[^\s"'$&;,|(){}<>][^\s"'&;,|(){}<>]{2,})`, named...),
+}
+
+// named are the words that make a value a secret.
+var named = []string{"passw", "passphrase", "pwd", "secret", "token", "key"}
+
+// userinfo says that a pattern also ate the "@" of a URL.
+var userinfo = regexp.MustCompile(`://`)
+
+// Redact returns s with what looks like a secret replaced by [redacted]: tokens
+// of known shapes, private key blocks, passwords in URLs, and the values of
+// assignments, options and fields that are named password, token, secret or
+// key. It knows shapes only: what has none stays.
+func Redact(s string) string {
+	lower := strings.ToLower(s)
+	for _, sh := range secrets {
+		if !slices.ContainsFunc(sh.cues, func(cue string) bool { return strings.Contains(lower, cue) }) {
+			continue
+		}
+		s = sh.re.ReplaceAllStringFunc(s, func(m string) string {
+			kept := ""
+			if g := sh.re.FindStringSubmatch(m); len(g) > 1 {
+				kept = g[1]
+			}
+			if m[len(m)-1] == '@' && userinfo.MatchString(kept) {
+				return kept + Removed + "@"
+			}
+			return kept + Removed
+		})
+	}
+	return s
+}
