@@ -1,0 +1,121 @@
+package config
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"handrail/guard"
+	"handrail/guard/audit"
+	"handrail/guard/command"
+	"handrail/guard/rules"
+	"handrail/guard/shell"
+	"handrail/tools"
+)
+
+// Version is the version of the program.
+const Version = "0.1.0"
+
+// Judge are the parts that read and judge calls. It runs nothing and writes
+// nothing.
+type Judge struct {
+	Table    *command.Table
+	Reader   *shell.Reader
+	Guard    *guard.Manager
+	Rules    []guard.Rule // all but those of the default policy
+	Defaults []guard.Rule
+}
+
+// Judge puts together what judges calls, for commands that would get env.
+func (c *Config) Judge(env map[string]string) (*Judge, error) {
+	table, err := command.Builtin()
+	if err != nil {
+		return nil, fmt.Errorf("command table: %w", err)
+	}
+	j := &Judge{Table: table}
+	policy := rules.Policy{Home: c.Home, Own: c.Own(), Hosts: slices.Concat(rules.KnownHosts(), c.Hosts)}
+	if scratch := env["TMPDIR"]; scratch != "" { // only tools.Environment sets it
+		policy.Scratch = []string{scratch}
+	}
+	if j.Rules, j.Defaults, err = rules.Profile(c.Profile, policy); err != nil {
+		return nil, err
+	}
+	j.Reader = &shell.Reader{Table: table, Home: c.Home, Env: env, Roots: c.Roots}
+	j.Guard = &guard.Manager{
+		Rules: j.Rules, Default: j.Defaults,
+		Fallback: c.Fallback,
+		Grants:   guard.NewGrants(),
+		Revision: c.revision(j),
+	}
+	return j, nil
+}
+
+// revision names the policy: what is set, and which rules there are in which
+// version.
+func (c *Config) revision(j *Judge) string {
+	policy := struct {
+		Version, Profile string
+		Hosts, Own       []string
+		Fallback         guard.Verdict
+		Rules            []string
+	}{Version, c.Profile, c.Hosts, c.Own(), c.Fallback, nil}
+	for _, list := range [][]guard.Rule{j.Rules, j.Defaults} {
+		for _, r := range list {
+			policy.Rules = append(policy.Rules, r.ID, r.Doc)
+		}
+	}
+	b, _ := json.Marshal(policy) // plain values only: cannot fail
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:8])
+}
+
+// System is everything that a server needs. Close ends it.
+type System struct {
+	*Judge
+	Config  *Config
+	Log     *audit.Log
+	Toolbox *tools.Toolbox
+
+	scratch func() error
+}
+
+// Open puts everything together, opens the audit log and makes the scratch
+// directory of the commands. Without a log there is no system.
+func (c *Config) Open() (*System, error) {
+	log, err := audit.Open(c.AuditLog())
+	if err != nil {
+		return nil, fmt.Errorf("%w: what cannot be recorded is not run. Make %s a directory that is yours and writable, or name another one with `state:` in %s",
+			err, c.State, filepath.Join(c.Dir, "config.yaml"))
+	}
+	s := &System{Config: c, Log: log}
+	scratch, remove, err := tools.Scratch()
+	if err != nil {
+		s.Close()
+		return nil, fmt.Errorf("scratch directory: %w", err)
+	}
+	s.scratch = remove
+	if s.Judge, err = c.Judge(tools.Environment(c.Roots, scratch)); err != nil {
+		s.Close()
+		return nil, err
+	}
+	s.Toolbox = &tools.Toolbox{Guard: s.Guard, Reader: s.Reader, Audit: log, AskTimeout: c.AskTimeout}
+	return s, nil
+}
+
+// AuditLog is the path of the audit log.
+func (c *Config) AuditLog() string { return filepath.Join(c.State, "audit.jsonl") }
+
+// Close removes the scratch directory and closes the log.
+func (s *System) Close() error {
+	if s.scratch != nil {
+		if err := s.scratch(); err != nil && !os.IsNotExist(err) {
+			s.Log.Close()
+			return err
+		}
+	}
+	return s.Log.Close()
+}

@@ -1,0 +1,247 @@
+package config
+
+import (
+	"os"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"handrail/guard"
+)
+
+// userOf gives the test a user of its own: home and XDG directories.
+func userOf(t *testing.T) (home string) {
+	t.Helper()
+	home, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("HOME", home)
+	t.Setenv("XDG_CONFIG_HOME", "")
+	t.Setenv("XDG_STATE_HOME", "")
+	return home
+}
+
+func write(t *testing.T, path, content string) string {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestDefault(t *testing.T) {
+	home := userOf(t)
+	c, err := Load("", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.State != filepath.Join(home, ".local/state/handrail") || c.Dir != filepath.Join(home, ".config/handrail") || c.Fallback != guard.VerdictAsk {
+		t.Errorf("defaults: %+v", c)
+	}
+	t.Setenv("XDG_STATE_HOME", "/elsewhere")
+	t.Setenv("XDG_CONFIG_HOME", "relative/is/ignored")
+	if c, err = Load("", nil); err != nil || c.State != "/elsewhere/handrail" || c.Dir != filepath.Join(home, ".config/handrail") {
+		t.Errorf("with XDG: %+v, %v", c, err)
+	}
+}
+
+func TestFile(t *testing.T) {
+	home := userOf(t)
+	project := filepath.Join(home, "src", "p")
+	os.MkdirAll(project, 0o700)
+	write(t, filepath.Join(home, ".config/handrail/config.yaml"), `# mine
+roots: [~/src/p]
+hosts: [example.org, "*.example.net"]
+ask_timeout: 2m
+fallback: deny
+profile: standard
+state: ~/log
+`)
+	c, err := Load("", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(c.Roots, []string{project}) || !slices.Equal(c.Hosts, []string{"example.org", "*.example.net"}) ||
+		c.AskTimeout != 2*time.Minute || c.Fallback != guard.VerdictDeny || c.State != filepath.Join(home, "log") {
+		t.Errorf("%+v", c)
+	}
+	for _, own := range []string{c.State, c.File, c.Dir, filepath.Join(home, ".handrail")} {
+		if !slices.Contains(c.Own(), own) {
+			t.Errorf("%s is not protected: %v", own, c.Own())
+		}
+	}
+	other := filepath.Join(home, "other")
+	os.Mkdir(other, 0o700)
+	if c, err = Load("", []string{other}); err != nil || !slices.Equal(c.Roots, []string{other}) {
+		t.Errorf("--root did not replace the file's roots: %+v, %v", c, err)
+	}
+}
+
+func TestEmptyFiles(t *testing.T) {
+	home := userOf(t)
+	for _, content := range []string{"", "# nothing\n", "---\n", "{}\n"} {
+		if _, err := Load(write(t, filepath.Join(home, "c.yaml"), content), nil); err != nil {
+			t.Errorf("%q: %v", content, err)
+		}
+	}
+}
+
+// Every fault names file:line and what would be right.
+func TestFaults(t *testing.T) {
+	home := userOf(t)
+	for content, want := range map[string]string{
+		"hosts: []\nask_timeuot: 1s\n":      `c.yaml:2: unknown setting "ask_timeuot"; did you mean "ask_timeout"?`,
+		"zzzzzzzzzz: 1\n":                   `c.yaml:1: unknown setting "zzzzzzzzzz"; there are ask_timeout, fallback`,
+		"fallback: allow\n":                 `c.yaml:1: fallback: want ask or deny, not "allow"`,
+		"fallback: llm\n":                   `want ask or deny`,
+		"# x\n\nask_timeout: soon\n":        `c.yaml:3: ask_timeout: want 1s to 1h`,
+		"ask_timeout: 0s\n":                 `want 1s to 1h`,
+		"ask_timeout: 48h\n":                `want 1s to 1h`,
+		"profile: wild\n":                   `want one of standard, strict, yolo`,
+		"hosts: example.org\n":              `c.yaml:1: hosts: want a list`,
+		"hosts: ['*']\n":                    `"*" is no host`,
+		"hosts: ['https://example.org/']\n": `is no host`,
+		"hosts: ['*.com*']\n":               `is no host`,
+		"roots: [relative]\n":               `must be an absolute path`,
+		"roots: [~/missing]\n":              `missing`,
+		"roots: [/]\n":                      `/ is too much for a workspace`,
+		"state: state\n":                    `must be an absolute path`,
+		"state:\n":                          `want a word`,
+		"hosts: []\nhosts: []\n":            `hosts is set twice`,
+		"- hosts\n":                         `c.yaml:1: want settings`,
+		"hosts: [\n":                        `c.yaml: line`,
+		"hosts: []\n---\nhosts: []\n":       `one YAML document`,
+		"\xff\xff":                          `c.yaml: `,
+		"a: &a [*a]\n":                      `c.yaml:1: unknown setting "a"`,
+	} {
+		_, err := Load(write(t, filepath.Join(home, "c.yaml"), content), nil)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v; want %q", content, err, want)
+		}
+	}
+}
+
+// A file that another could have written is not read (a repository's .mcp.json
+// can name one).
+func TestUntrustedFile(t *testing.T) {
+	home := userOf(t)
+	project := filepath.Join(home, "project")
+	os.Mkdir(project, 0o700)
+	refuse := func(name, file, want string) {
+		t.Helper()
+		if _, err := Load(file, []string{project}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v; want %q", name, err, want)
+		}
+	}
+	inside := write(t, filepath.Join(project, "c.yaml"), "fallback: ask\n")
+	refuse("inside a root", inside, "inside the workspace")
+	link := filepath.Join(home, "link.yaml")
+	os.Symlink(inside, link)
+	refuse("a link into a root", link, "inside the workspace")
+	open := write(t, filepath.Join(home, "open.yaml"), "")
+	os.Chmod(open, 0o664)
+	refuse("group-writable", open, "chmod go-w")
+	shared := write(t, filepath.Join(home, "shared", "c.yaml"), "")
+	os.Chmod(filepath.Dir(shared), 0o777)
+	refuse("in a directory of everybody", shared, "chmod go-w")
+	refuse("missing", filepath.Join(home, "none.yaml"), "no such file")
+	refuse("a directory", home, "not a regular file")
+	if os.Getuid() == 0 {
+		foreign := write(t, filepath.Join(home, "foreign.yaml"), "")
+		os.Chown(foreign, 65534, 65534)
+		refuse("foreign", foreign, "belongs to user 65534")
+	}
+	c, err := Load(write(t, filepath.Join(home, "c.yaml"), ""), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Refuse(home) == nil || c.Refuse(project) != nil {
+		t.Error("Refuse does not tell a root that holds the configuration from one that does not")
+	}
+}
+
+func TestWorkspace(t *testing.T) {
+	home := userOf(t)
+	project := filepath.Join(home, "project")
+	os.Mkdir(project, 0o700)
+	link := filepath.Join(home, "link")
+	os.Symlink(home, link)
+	file := write(t, filepath.Join(home, "file"), "")
+	me, err := user.Current()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{"/", home, filepath.Dir(home), link, file, filepath.Join(home, "none"), me.HomeDir} {
+		if roots, err := Workspace([]string{dir}, home); err == nil {
+			t.Errorf("%s became %v", dir, roots)
+		}
+	}
+	t.Chdir(project)
+	if roots, err := Workspace([]string{".", project}, home); err != nil || !slices.Equal(roots, []string{project, project}) {
+		t.Errorf("%v, %v", roots, err)
+	}
+}
+
+func TestOpen(t *testing.T) {
+	home := userOf(t)
+	project := filepath.Join(home, "project")
+	os.Mkdir(project, 0o700)
+	c, err := Load("", []string{project})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sys, err := c.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	scratch := sys.Reader.Env["TMPDIR"]
+	if info, err := os.Stat(scratch); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("scratch %q: %v", scratch, err)
+	}
+	if sys.Guard.Revision == "" || len(sys.Guard.Rules) == 0 || len(sys.Guard.Default) == 0 {
+		t.Errorf("the guard is not complete: %+v", sys.Guard)
+	}
+	if err := sys.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(scratch); !os.IsNotExist(err) {
+		t.Errorf("the scratch directory stays: %v", err)
+	}
+	c.Hosts = []string{"example.org"}
+	other, err := c.Judge(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if other.Guard.Revision == sys.Guard.Revision {
+		t.Error("another policy has the same revision")
+	}
+}
+
+// Without a log there is no system, and the error says what to do.
+func TestNoState(t *testing.T) {
+	home := userOf(t)
+	c, err := Load("", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.State = filepath.Join(write(t, filepath.Join(home, "file"), ""), "state")
+	if _, err := c.Open(); err == nil || !strings.Contains(err.Error(), "what cannot be recorded is not run") || !strings.Contains(err.Error(), "state:") {
+		t.Errorf("Open = %v", err)
+	}
+}
+
+func TestNearest(t *testing.T) {
+	names := []string{"serve", "check", "eval", "ask_timeout"}
+	for word, want := range map[string]string{"srve": "serve", "chekc": "check", "ask-timeout": "ask_timeout", "x": "", "completely": ""} {
+		if got := Nearest(word, names); got != want {
+			t.Errorf("Nearest(%q) = %q, want %q", word, got, want)
+		}
+	}
+}
