@@ -97,10 +97,7 @@ func (c *Channel) wait(ctx context.Context, a elicit.Answer, q elicit.Question) 
 	r, err := c.Server.RequestElicitation(asking, protocol.ElicitationRequest{Params: form})
 	a.Took = time.Since(start)
 	switch {
-	case ctx.Err() != nil: // the call itself has ended
-		a.Outcome = elicit.NoAnswer
-		return a, ctx.Err()
-	case err != nil && asking.Err() != nil:
+	case err != nil && asking.Err() != nil: // too late, or the call itself has ended
 		a.Outcome = elicit.NoAnswer
 		return a, nil
 	case err != nil: // also "method not found" from a client that declared it

@@ -1,0 +1,147 @@
+package mcpserver
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+)
+
+// session is the client at the other end of one pair of streams. It can be
+// asked (elicitation/create, roots/list) while calls run.
+type session struct {
+	id            string
+	notifications chan mcp.JSONRPCNotification
+	initialized   atomic.Bool
+	send          func(any) error
+
+	mu      sync.Mutex
+	info    mcp.Implementation
+	can     mcp.ClientCapabilities
+	waiting map[string]chan reply // requests of ours that have no answer yet, by id
+}
+
+// reply is the answer to a request of ours.
+type reply struct {
+	result json.RawMessage
+	fault  *rpcError
+}
+
+// rpcError is a JSON-RPC error, as sent or received.
+type rpcError struct {
+	Code    int    `json:"code"`
+	Message string `json:"message"`
+}
+
+func (e *rpcError) Error() string {
+	if len(e.Message) > 200 {
+		return fmt.Sprintf("%s... (%d)", e.Message[:200], e.Code)
+	}
+	return fmt.Sprintf("%s (%d)", e.Message, e.Code)
+}
+
+var (
+	_ server.SessionWithClientInfo  = (*session)(nil)
+	_ server.SessionWithElicitation = (*session)(nil)
+	_ server.SessionWithRoots       = (*session)(nil)
+)
+
+func newSession(send func(any) error) *session {
+	return &session{id: rand.Text(), notifications: make(chan mcp.JSONRPCNotification, 1000), send: send, waiting: map[string]chan reply{}}
+}
+
+func (s *session) SessionID() string                                   { return s.id }
+func (s *session) Initialize()                                         { s.initialized.Store(true) }
+func (s *session) Initialized() bool                                   { return s.initialized.Load() }
+func (s *session) NotificationChannel() chan<- mcp.JSONRPCNotification { return s.notifications }
+
+func (s *session) GetClientInfo() mcp.Implementation {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.info
+}
+
+func (s *session) SetClientInfo(i mcp.Implementation) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.info = i
+}
+
+func (s *session) GetClientCapabilities() mcp.ClientCapabilities {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.can
+}
+
+func (s *session) SetClientCapabilities(c mcp.ClientCapabilities) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.can = c
+}
+
+// RequestElicitation puts a question before the client's user.
+func (s *session) RequestElicitation(ctx context.Context, r mcp.ElicitationRequest) (*mcp.ElicitationResult, error) {
+	var out mcp.ElicitationResult
+	return &out, s.request(ctx, mcp.MethodElicitationCreate, r.Params, &out)
+}
+
+// ListRoots asks the client for its workspace roots.
+func (s *session) ListRoots(ctx context.Context, _ mcp.ListRootsRequest) (*mcp.ListRootsResult, error) {
+	var out mcp.ListRootsResult
+	return &out, s.request(ctx, mcp.MethodListRoots, nil, &out)
+}
+
+// request sends a request to the client and waits for the answer. When ctx ends
+// first, the client is told, so that it closes what it shows.
+func (s *session) request(ctx context.Context, method mcp.MCPMethod, params, out any) error {
+	id := "handrail-" + rand.Text() // nobody can answer what they were not asked
+	answer := make(chan reply, 1)
+	s.mu.Lock()
+	s.waiting[id] = answer
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		delete(s.waiting, id)
+		s.mu.Unlock()
+	}()
+	err := s.send(struct {
+		Version string        `json:"jsonrpc"`
+		ID      string        `json:"id"`
+		Method  mcp.MCPMethod `json:"method"`
+		Params  any           `json:"params,omitempty"`
+	}{mcp.JSONRPC_VERSION, id, method, params})
+	if err != nil {
+		return err
+	}
+	select {
+	case <-ctx.Done():
+		_ = s.send(map[string]any{"jsonrpc": mcp.JSONRPC_VERSION, "method": mcp.MethodNotificationCancelled,
+			"params": map[string]any{"requestId": id, "reason": ctx.Err().Error()}})
+		return ctx.Err()
+	case r := <-answer:
+		if r.fault != nil {
+			return r.fault
+		}
+		if err := json.Unmarshal(r.result, out); err != nil {
+			return fmt.Errorf("the answer to %s: %w", method, err)
+		}
+		return nil
+	}
+}
+
+// answered takes the client's answer to the request with this id. An answer to
+// nothing, or a second one, is dropped.
+func (s *session) answered(id string, r reply) {
+	s.mu.Lock()
+	answer := s.waiting[id]
+	delete(s.waiting, id)
+	s.mu.Unlock()
+	if answer != nil {
+		answer <- r
+	}
+}

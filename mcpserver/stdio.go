@@ -1,0 +1,317 @@
+package mcpserver
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+)
+
+// The library's own stdio transport has one session for the whole process, runs
+// a call on the read loop when its queue is full (where a question can never be
+// answered), reads lines of any length and answers calls that were cancelled.
+// So this one reads and writes, and leaves the protocol to HandleMessage.
+const (
+	maxLine  = 16 << 20         // bytes of one message
+	maxCalls = 10000            // requests that are open at once
+	maxTools = 100              // tool calls that run at once; the others wait
+	farewell = 10 * time.Second // for calls to end once the client has gone
+)
+
+// wire is one client on a pair of streams.
+type wire struct {
+	ctx   context.Context
+	mcp   *server.MCPServer
+	sess  *session
+	log   *slog.Logger
+	slots chan struct{}
+	wg    sync.WaitGroup
+
+	out  sync.Mutex // held while writing to to
+	to   io.Writer
+	fail context.CancelCauseFunc
+
+	mu   sync.Mutex
+	open map[any]*request
+}
+
+// request is a request of the client that has no response yet.
+type request struct {
+	cancel    context.CancelFunc
+	cancelled atomic.Bool // by the client: no response is sent
+}
+
+// message is what is looked at of a message before it goes to its place.
+type message struct {
+	ID     json.RawMessage `json:"id"`
+	Method string          `json:"method"`
+	Params json.RawMessage `json:"params"`
+	Result json.RawMessage `json:"result"`
+	Error  *rpcError       `json:"error"`
+}
+
+// ServeStdio serves one client, both protocol eras, one message a line, until
+// in ends (nil) or ctx does. Calls that run then are ended with everything they
+// started. Only MCP is written to out.
+func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
+	// A client that is gone must not end this process by SIGPIPE before it has
+	// ended the commands it started. (Ignoring the signal would pass on to them.)
+	broken := make(chan os.Signal, 1)
+	signal.Notify(broken, syscall.SIGPIPE)
+	defer signal.Stop(broken)
+
+	ctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	w := &wire{mcp: s.mcp, log: s.log, to: out, fail: fail, slots: make(chan struct{}, maxTools), open: map[any]*request{}}
+	w.sess = newSession(w.send)
+	w.ctx = s.mcp.WithContext(ctx, w.sess)
+	if err := s.mcp.RegisterSession(w.ctx, w.sess); err != nil {
+		return fmt.Errorf("opening a session: %w", err)
+	}
+	defer s.end(w)
+	go w.notify()
+
+	err := w.read(in)
+	fail(errGone)
+	w.wait()
+	return err
+}
+
+var errGone = errors.New("the client has gone")
+
+// end forgets what hangs on the session.
+func (s *Server) end(w *wire) {
+	s.mcp.UnregisterSession(context.WithoutCancel(w.ctx), w.sess.id)
+	s.space.end(w.sess.id)
+	if g := s.box.Guard; g != nil && g.Grants != nil {
+		g.Grants.EndSession(w.sess.id)
+	}
+}
+
+// read takes messages from in until it ends or the context does.
+func (w *wire) read(in io.Reader) error {
+	type next struct {
+		line frame
+		err  error
+	}
+	lines := make(chan next)
+	go func() {
+		r := bufio.NewReaderSize(in, 64<<10)
+		for {
+			line, err := readFrame(r)
+			select {
+			case lines <- next{line, err}:
+			case <-w.ctx.Done():
+				return
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	for {
+		select {
+		case <-w.ctx.Done():
+			return context.Cause(w.ctx)
+		case n := <-lines:
+			switch {
+			case n.err == io.EOF:
+				return nil
+			case n.err != nil:
+				return fmt.Errorf("reading from the client: %w", n.err)
+			}
+			w.take(n.line)
+		}
+	}
+}
+
+// take puts one message where it belongs. It never blocks: answers to our own
+// requests come through here too.
+func (w *wire) take(f frame) {
+	if f.long {
+		w.refuse(f.id(), mcp.INVALID_REQUEST, fmt.Sprintf("the message is longer than %d bytes", maxLine))
+		return
+	}
+	if len(f.text) == 0 {
+		return
+	}
+	var m message
+	if err := json.Unmarshal(f.text, &m); err != nil {
+		code, said := mcp.INVALID_REQUEST, "not a JSON-RPC message"
+		if !json.Valid(f.text) {
+			code, said = mcp.PARSE_ERROR, "not valid JSON"
+		}
+		w.refuse(nil, code, said)
+		return
+	}
+	id, ok := idOf(m.ID)
+	switch {
+	case !ok:
+		w.refuse(nil, mcp.INVALID_REQUEST, "an id is a string or a number")
+	case m.Method == "":
+		if name, ok := id.(string); ok && (m.Result != nil || m.Error != nil) {
+			w.sess.answered(name, reply{m.Result, m.Error})
+		} else if id != nil && m.Result == nil && m.Error == nil {
+			w.refuse(m.ID, mcp.INVALID_REQUEST, "no method")
+		}
+	case id == nil && m.Method == string(mcp.MethodNotificationCancelled):
+		w.cancel(m.Params)
+	case id == nil:
+		w.handle(w.ctx, f.text)
+	default:
+		w.start(id, m, f.text)
+	}
+}
+
+// start serves a request on its own goroutine.
+func (w *wire) start(id any, m message, text []byte) {
+	ctx, cancel := context.WithCancel(w.ctx)
+	r := &request{cancel: cancel}
+	w.mu.Lock()
+	_, twice := w.open[id]
+	full := len(w.open) >= maxCalls
+	if !twice && !full {
+		w.open[id] = r
+	}
+	w.mu.Unlock()
+	if twice || full {
+		cancel()
+		if twice {
+			w.refuse(m.ID, mcp.INVALID_REQUEST, "a request with this id is open")
+		} else {
+			w.refuse(m.ID, mcp.INTERNAL_ERROR, "too many requests are open")
+		}
+		return
+	}
+	w.wg.Go(func() {
+		defer cancel()
+		response := w.serve(ctx, m.Method == string(mcp.MethodToolsCall), text)
+		w.mu.Lock()
+		delete(w.open, id)
+		w.mu.Unlock()
+		if response != nil && !r.cancelled.Load() {
+			_ = w.send(response)
+		}
+	})
+}
+
+// serve waits for a place, where a tool is called, and handles the request.
+func (w *wire) serve(ctx context.Context, tool bool, text []byte) any {
+	if tool {
+		select {
+		case w.slots <- struct{}{}:
+			defer func() { <-w.slots }()
+		case <-ctx.Done():
+			return nil
+		}
+	}
+	return w.handle(ctx, text)
+}
+
+// handle lets the library handle a message. What panics is answered with an
+// error and harms nothing else.
+func (w *wire) handle(ctx context.Context, text []byte) (response any) {
+	defer func() {
+		if p := recover(); p != nil {
+			w.log.Error("a message could not be handled", "panic", p)
+			var m message
+			_ = json.Unmarshal(text, &m) // it was read before
+			if m.ID != nil {
+				response = failure(m.ID, mcp.INTERNAL_ERROR, "the server failed while it handled this request")
+			}
+		}
+	}()
+	if r := w.mcp.HandleMessage(ctx, text); r != nil {
+		return r
+	}
+	return nil
+}
+
+// cancel ends the request that a notifications/cancelled names.
+func (w *wire) cancel(params json.RawMessage) {
+	var p struct {
+		RequestID json.RawMessage `json:"requestId"`
+	}
+	_ = json.Unmarshal(params, &p) // what cannot be read names no request
+	id, ok := idOf(p.RequestID)
+	if !ok || id == nil {
+		return
+	}
+	w.mu.Lock()
+	r := w.open[id]
+	w.mu.Unlock()
+	if r != nil {
+		r.cancelled.Store(true)
+		r.cancel()
+	}
+}
+
+// notify writes notifications as they come.
+func (w *wire) notify() {
+	for {
+		select {
+		case n := <-w.sess.notifications:
+			_ = w.send(n)
+		case <-w.ctx.Done():
+			return
+		}
+	}
+}
+
+// wait gives the calls that still run time to end.
+func (w *wire) wait() {
+	done := make(chan struct{})
+	go func() {
+		w.wg.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-time.After(farewell):
+		w.log.Error("calls did not end in time")
+	}
+}
+
+// send writes one message. Where that fails the client has gone.
+func (w *wire) send(v any) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("writing to the client: %w", err)
+	}
+	w.out.Lock()
+	defer w.out.Unlock()
+	if _, err := w.to.Write(append(b, '\n')); err != nil {
+		err = fmt.Errorf("writing to the client: %w", err)
+		w.fail(err)
+		return err
+	}
+	return nil
+}
+
+// refuse answers a message that is not handled; a nil id is sent as null.
+func (w *wire) refuse(id json.RawMessage, code int, said string) {
+	_ = w.send(failure(id, code, said))
+}
+
+func failure(id json.RawMessage, code int, said string) any {
+	if id == nil {
+		id = json.RawMessage("null")
+	}
+	return struct {
+		Version string          `json:"jsonrpc"`
+		ID      json.RawMessage `json:"id"`
+		Error   rpcError        `json:"error"`
+	}{mcp.JSONRPC_VERSION, id, rpcError{code, said}}
+}

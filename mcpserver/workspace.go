@@ -1,0 +1,258 @@
+package mcpserver
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// passRoot is what to do where no directory can be the workspace.
+const passRoot = "start the server with --root DIR, where DIR is the project's directory (in the client's MCP configuration: add \"--root\", \"DIR\" to the arguments)"
+
+// workspace knows the roots: those the user gave, those the clients name, and
+// the working directory where neither does.
+type workspace struct {
+	fixed  []string // given by the user: absolute, resolved
+	dir    string   // the working directory, resolved; empty where it cannot be a root
+	dirErr error    // why
+	homes  []string
+	refuse func(root string) error
+
+	mu       sync.Mutex
+	sessions map[string]*clientRoots
+}
+
+// clientRoots are the roots of one session.
+type clientRoots struct {
+	asking sync.Mutex // held while the client is asked
+	mu     sync.Mutex
+	known  bool
+	change int // counts list_changed: an answer from before it is stale
+	roots  []string
+	err    error
+}
+
+func newWorkspace(o Options) (*workspace, error) {
+	w := &workspace{sessions: map[string]*clientRoots{}, refuse: o.Refuse}
+	homes := o.Homes
+	if homes == nil {
+		homes = userHomes()
+	}
+	for _, h := range homes {
+		w.homes = append(w.homes, filepath.Clean(h))
+		if r, err := filepath.EvalSymlinks(h); err == nil {
+			w.homes = append(w.homes, r)
+		}
+	}
+	for _, r := range o.Roots {
+		root, err := w.root(r)
+		if err != nil {
+			return nil, fmt.Errorf("--root %s: %w; pass the directory of one project instead", r, err)
+		}
+		if !slices.Contains(w.fixed, root) {
+			w.fixed = append(w.fixed, root)
+		}
+	}
+	if len(w.fixed) > 0 {
+		return w, nil
+	}
+	dir := o.Dir
+	if dir == "" {
+		d, err := os.Getwd()
+		if err != nil {
+			w.dirErr = fmt.Errorf("the working directory is not known: %w", err)
+			return w, nil
+		}
+		dir = d
+	}
+	if w.dir, w.dirErr = w.root(dir); w.dirErr != nil {
+		w.dirErr = fmt.Errorf("the working directory %s: %w", dir, w.dirErr)
+		o.Log.Warn("only roots that the client names can be the workspace", "err", w.dirErr, "instead", passRoot)
+	}
+	return w, nil
+}
+
+// userHomes are the home directories of the user: what HOME says, and what the
+// machine says, since HOME can be set to anything.
+func userHomes() []string {
+	var homes []string
+	if h, err := os.UserHomeDir(); err == nil && filepath.IsAbs(h) {
+		homes = append(homes, h)
+	}
+	if u, err := user.Current(); err == nil && filepath.IsAbs(u.HomeDir) {
+		homes = append(homes, u.HomeDir)
+	}
+	return homes
+}
+
+// root resolves a directory that is to be a workspace root. The root of the
+// file system, a home directory, and what lies above one are refused.
+func (w *workspace) root(dir string) (string, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", fmt.Errorf("cannot be a workspace: %w", err)
+	}
+	resolved, err := filepath.EvalSymlinks(abs)
+	if err != nil {
+		return "", fmt.Errorf("cannot be a workspace: %w", err)
+	}
+	info, err := os.Stat(resolved)
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("cannot be a workspace: %w", err)
+	case !info.IsDir():
+		return "", errors.New("is not a directory")
+	case filepath.Dir(resolved) == resolved:
+		return "", errors.New("is the root of the file system, which cannot be a workspace")
+	}
+	for _, h := range w.homes {
+		if h == resolved || sameFile(h, info) {
+			return "", errors.New("is a home directory, which cannot be a workspace")
+		}
+		if inside(h, resolved) && filepath.Dir(h) != h {
+			return "", fmt.Errorf("holds the home directory %s and cannot be a workspace", h)
+		}
+	}
+	if w.refuse != nil {
+		if err := w.refuse(resolved); err != nil {
+			return "", err
+		}
+	}
+	return resolved, nil
+}
+
+func sameFile(path string, info os.FileInfo) bool {
+	other, err := os.Stat(path)
+	return err == nil && os.SameFile(other, info)
+}
+
+// inside reports whether path is dir or lies below it; both are clean.
+func inside(path, dir string) bool {
+	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
+}
+
+// given are the roots without a client's say.
+func (w *workspace) given() ([]string, error) {
+	if len(w.fixed) > 0 {
+		return w.fixed, nil
+	}
+	if w.dirErr != nil {
+		return nil, w.dirErr
+	}
+	return []string{w.dir}, nil
+}
+
+// combine turns what a client names (file: URIs) into the roots of its session.
+// Where the user gave roots, only what both have is left.
+func (w *workspace) combine(uris []string) ([]string, error) {
+	if len(uris) == 0 {
+		return w.given()
+	}
+	var roots []string
+	var wrong []error
+	add := func(r string) {
+		if !slices.Contains(roots, r) {
+			roots = append(roots, r)
+		}
+	}
+	for _, uri := range uris {
+		path, err := filePath(uri)
+		if err == nil && len(w.fixed) == 0 {
+			path, err = w.root(path)
+		} else if err == nil {
+			path, err = filepath.EvalSymlinks(path)
+		}
+		if err != nil {
+			wrong = append(wrong, fmt.Errorf("the client's root %.200q: %w", uri, err))
+			continue
+		}
+		if len(w.fixed) == 0 {
+			add(path)
+			continue
+		}
+		n := len(roots)
+		for _, f := range w.fixed {
+			switch {
+			case inside(path, f):
+				add(path)
+			case inside(f, path):
+				add(f)
+			}
+		}
+		if len(roots) == n {
+			wrong = append(wrong, fmt.Errorf("the client's root %.200q is outside of --root %s", uri, strings.Join(w.fixed, ", ")))
+		}
+	}
+	if len(roots) == 0 {
+		return nil, errors.Join(wrong...)
+	}
+	return roots, nil
+}
+
+// filePath is the path of a file: URI on this machine (RFC 8089), cleaned.
+func filePath(uri string) (string, error) {
+	u, err := url.Parse(uri)
+	if err != nil {
+		return "", errors.New("is not a URI")
+	}
+	switch {
+	case u.Scheme != "file", u.Opaque != "", u.User != nil, u.RawQuery != "", u.ForceQuery, u.Fragment != "":
+		return "", errors.New("is not a plain file: URI")
+	case u.Host != "" && u.Host != "localhost":
+		return "", errors.New("is on another machine")
+	case !filepath.IsAbs(u.Path), strings.ContainsRune(u.Path, 0):
+		return "", errors.New("has no absolute path")
+	}
+	return filepath.Clean(u.Path), nil
+}
+
+// session is what is known of a session's roots.
+func (w *workspace) session(id string) *clientRoots {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	c := w.sessions[id]
+	if c == nil {
+		c = &clientRoots{}
+		w.sessions[id] = c
+	}
+	return c
+}
+
+// forget makes the next call ask the client anew. It does not wait for one that
+// asks just now: the answer to that comes through the caller.
+func (w *workspace) forget(id string) {
+	c := w.session(id)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.known, c.change = false, c.change+1
+}
+
+// end drops a session.
+func (w *workspace) end(id string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.sessions, id)
+}
+
+// cached returns the session's roots where they are known, and otherwise the
+// count that keep needs.
+func (c *clientRoots) cached() (roots []string, err error, known bool, change int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.roots, c.err, c.known, c.change
+}
+
+// keep remembers an answer, unless the roots changed after it was asked for.
+func (c *clientRoots) keep(roots []string, err error, change int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if change == c.change {
+		c.roots, c.err, c.known = roots, err, true
+	}
+}
