@@ -1,0 +1,163 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+
+	"handrail/guard/audit"
+	"handrail/guard/text"
+	"handrail/internal/config"
+)
+
+var auditCommand = subcommand{
+	name:  "audit",
+	usage: "verify [--json] [--head HASH] [FILE]\n       handrail audit tail [-n N] [-f] [--json] [FILE]",
+	short: "check or show the record of every decision",
+	doc: `verify checks that no line of the log was altered, removed, moved or added, and
+names the first that was (exit code 1). It prints the head, the hash of the last
+record: kept elsewhere and given with --head, it also shows that no lines were
+taken from the end. A line that a crash left unfinished is told and is no fault.
+
+tail prints the last N records (default 20), -f goes on with new ones.
+
+FILE is the log of the user's configuration where it is not given.`,
+	run: auditLog,
+}
+
+func auditLog(s streams, args []string) (int, error) {
+	if len(args) == 0 {
+		return 0, usagef("want verify or tail")
+	}
+	switch args[0] {
+	case "verify":
+		return auditVerify(s, args[1:])
+	case "tail":
+		return auditTail(s, args[1:])
+	}
+	return 0, unknown("audit command", args[0], []string{"verify", "tail"})
+}
+
+// logPath is the log named on the command line, or that of the configuration.
+func logPath(rest []string) (string, error) {
+	if len(rest) > 0 {
+		return rest[0], nil
+	}
+	c, err := config.Load("", nil)
+	if err != nil {
+		return "", err
+	}
+	if _, err := os.Stat(c.AuditLog()); errors.Is(err, os.ErrNotExist) {
+		return "", fmt.Errorf("there is no log at %s: nothing was decided yet", c.AuditLog())
+	}
+	return c.AuditLog(), nil
+}
+
+func auditVerify(s streams, args []string) (int, error) {
+	f := newFlags("audit verify")
+	asJSON, head := f.Bool("json", false, ""), f.String("head", "", "")
+	rest, err := f.operands(args, 0, 1)
+	if err != nil {
+		return 0, err
+	}
+	path, err := logPath(rest)
+	if err != nil {
+		return 0, err
+	}
+	report, err := audit.Verify(path, *head)
+	var fault audit.Fault
+	if err != nil && !errors.As(err, &fault) {
+		return 0, err
+	}
+	code := 0
+	if err != nil {
+		code = exitError
+	}
+	if *asJSON {
+		return code, printJSON(s.stdout, report)
+	}
+	for _, f := range report.Faults {
+		fmt.Fprintf(s.stdout, "%s:%d: %s\n", path, f.Line, f.What)
+	}
+	for _, line := range report.Torn {
+		fmt.Fprintf(s.stdout, "%s:%d: unfinished line, as a crash leaves it\n", path, line)
+	}
+	if code != 0 {
+		fmt.Fprintf(s.stdout, "CHANGED: %s is not as it was written\n", path)
+		return code, nil
+	}
+	fmt.Fprintf(s.stdout, "sound: %d records in %s\nhead: %s\n", report.Records, path, report.Head)
+	return 0, nil
+}
+
+func auditTail(s streams, args []string) (int, error) {
+	f := newFlags("audit tail")
+	asJSON, follow, n := f.Bool("json", false, ""), f.Bool("f", false, ""), f.Int("n", 20, "")
+	rest, err := f.operands(args, 0, 1)
+	if err != nil {
+		return 0, err
+	}
+	path, err := logPath(rest)
+	if err != nil {
+		return 0, err
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	return 0, audit.Tail(ctx, path, *n, *follow, func(line []byte) error {
+		if *asJSON {
+			_, err := fmt.Fprintf(s.stdout, "%s\n", line)
+			return err
+		}
+		_, err := fmt.Fprintln(s.stdout, recordLine(line))
+		return err
+	})
+}
+
+// recordLine shows one record in one line.
+func recordLine(line []byte) string {
+	var r audit.Record
+	if err := json.Unmarshal(line, &r); err != nil {
+		return "(a line that is no record)"
+	}
+	words := []string{r.Time.Local().Format("2006-01-02 15:04:05"), fmt.Sprintf("%-8s", r.Event)}
+	switch r.Event {
+	case audit.Decision:
+		words = append(words, fmt.Sprintf("%-5s", r.Verdict), r.Tool, subject(r.Input))
+		if r.Granted {
+			words = append(words, "(granted before)")
+		}
+		if r.Verdict != "allow" {
+			words = append(words, "—", r.Rule+":", r.Reason)
+		}
+	case audit.Question, audit.Answer:
+		words = append(words, r.Tool, r.Channel, r.Approval, r.Choice)
+	case audit.Outcome:
+		words = append(words, r.Tool)
+		if r.ExitCode != nil {
+			words = append(words, fmt.Sprintf("exit %d", *r.ExitCode))
+		}
+		words = append(words, fmt.Sprintf("%d ms", r.DurationMS), r.Error)
+	default:
+		words = append(words, r.Transport, r.Client, r.Dir)
+	}
+	words = slices.DeleteFunc(words, func(w string) bool { return w == "" })
+	return oneLine(strings.Join(words, "  "))
+}
+
+// subject is what a call was about: its command or its path.
+func subject(input json.RawMessage) string {
+	var in struct{ Command, Path string }
+	if json.Unmarshal(input, &in) != nil {
+		return ""
+	}
+	subject := []rune(text.Visible(in.Command + in.Path))
+	if len(subject) > 100 {
+		return string(subject[:100]) + "…"
+	}
+	return string(subject)
+}
