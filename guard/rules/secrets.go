@@ -85,12 +85,25 @@ var wholeTrees = []string{".vscode", ".config"}
 // nameIs reports whether the last part of lower matches one of patterns.
 func nameIs(patterns []string, lower string) bool {
 	base := path.Base(lower)
-	return slices.ContainsFunc(patterns, func(p string) bool {
-		if strings.ContainsAny(p, "*?[") {
-			return disk.Match(p, base)
-		}
-		return p == base
-	})
+	return slices.ContainsFunc(patterns, func(p string) bool { return fits(p, base) })
+}
+
+// fits is disk.Match for the patterns of the tables, most of which have a star
+// at their ends only.
+func fits(pattern, base string) bool {
+	middle := strings.Trim(pattern, "*")
+	front, back := pattern[0] == '*', pattern[len(pattern)-1] == '*'
+	switch {
+	case strings.IndexByte(middle, '*') >= 0:
+		return disk.Match(pattern, base)
+	case front && back:
+		return strings.Contains(base, middle)
+	case front:
+		return strings.HasSuffix(base, middle)
+	case back:
+		return strings.HasPrefix(base, middle)
+	}
+	return pattern == base
 }
 
 // inTree reports whether lower is one of trees or below one.
