@@ -1,0 +1,423 @@
+package shell
+
+import (
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"handrail/guard"
+	"handrail/guard/disk"
+)
+
+// builtin returns how a builtin of bash is read. The ones that act on the
+// world as programs do (kill, test) are left to the command table.
+func builtin(n string) (func(*reading, *state, *call) *state, bool) {
+	switch n {
+	case "cd":
+		return (*reading).cd, true
+	case "pushd":
+		return (*reading).pushd, true
+	case "popd":
+		return (*reading).popd, true
+	case "eval":
+		return (*reading).eval, true
+	case "source", ".":
+		return (*reading).dot, true
+	case "exec":
+		return (*reading).exec, true
+	case "command", "builtin":
+		return (*reading).prefix, true
+	case "trap":
+		return (*reading).trap, true
+	case "set":
+		return (*reading).setArgs, true
+	case "shift":
+		return (*reading).shift, true
+	case "export", "declare", "typeset", "local", "readonly":
+		return (*reading).declareWords, true
+	case "unset":
+		return (*reading).unset, true
+	case "read":
+		return (*reading).read, true
+	case "mapfile", "readarray":
+		return (*reading).mapfile, true
+	case "printf":
+		return (*reading).printf, true
+	case "getopts":
+		return (*reading).getopts, true
+	case "alias":
+		return (*reading).defineAlias, true
+	case "let":
+		return (*reading).let, true
+	case "hash", "enable":
+		return (*reading).hash, true
+	case "shopt":
+		return (*reading).shopt, true
+	case "test", "[":
+		return (*reading).condition, true
+	case "echo", "pwd", ":", "true", "false", "return", "exit", "break", "continue", "wait", "times", "type", "umask", "jobs",
+		"bg", "fg", "disown", "complete", "compgen", "compopt", "bind", "caller", "dirs", "help", "logout", "suspend", "ulimit",
+		"unalias":
+		return (*reading).plain, true
+	}
+	return nil, false
+}
+
+// plain is a builtin that does nothing but print or change the shell itself.
+func (w *reading) plain(st *state, c *call) *state {
+	w.started(st, c, c.name, "", "")
+	if c.name == "unalias" {
+		st.aliases = nil
+	}
+	st.out.add(w.outcome(st, c, nil), st.maybe)
+	return nil
+}
+
+// operands returns the words after the options.
+func operands(fs []field) []field {
+	for i, f := range fs {
+		if f.is("--") {
+			return fs[i+1:]
+		}
+		if f.class == exact && (len(f.s) < 2 || f.s[0] != '-') || f.class != exact && !strings.HasPrefix(f.s, "-") {
+			return fs[i:]
+		}
+	}
+	return nil
+}
+
+func (w *reading) cd(st *state, c *call) *state {
+	w.started(st, c, c.name, "", "")
+	ops := operands(c.words)
+	if len(c.words) > 0 && c.words[len(c.words)-1].is("-") {
+		ops = c.words[len(c.words)-1:]
+	}
+	to := w.get(st, "HOME").one
+	switch {
+	case len(ops) == 1 && ops[0].is("-"):
+		st.dirs, st.old = st.old, st.dirs
+		return nil
+	case len(ops) == 1 && ops[0].is(""):
+		return nil
+	case len(ops) > 0:
+		to = ops[0].text
+	}
+	return w.change(st, to)
+}
+
+// change goes to a directory. It returns the state in which that failed.
+func (w *reading) change(st *state, to text) (fail *state) {
+	stay := st.clone()
+	if _, ok := st.vars["CDPATH"]; ok && to.class == exact && !strings.HasPrefix(to.s, "/") && !strings.HasPrefix(to.s, ".") {
+		to = unknown(nil)
+	}
+	var dirs []string
+	there := true
+	for _, p := range w.places(st, to, false) {
+		if !p.exact || p.wild || p.odd != "" {
+			dirs, there = nil, false
+			break
+		}
+		dirs = append(dirs, p.path)
+		there = there && (w.view.Stat(p.path).Type == disk.Dir || w.made(p.path))
+	}
+	st.dirs, st.old = dirs, stay.dirs
+	if there {
+		return nil
+	}
+	return stay
+}
+
+// made reports whether this call made a directory at p.
+func (w *reading) made(p string) bool {
+	if w.files[p].deep {
+		return true
+	}
+	for i := range w.facts.Effects {
+		e := &w.facts.Effects[i]
+		if e.Kind == guard.Write && e.Action == "create" && e.Target == p && e.Exact {
+			return true
+		}
+	}
+	return false
+}
+
+func (w *reading) pushd(st *state, c *call) *state {
+	w.started(st, c, c.name, "", "")
+	ops := operands(c.words)
+	was := st.dirs
+	if len(ops) == 0 || strings.HasPrefix(ops[0].s, "+") {
+		if len(st.stack) == 0 || len(ops) > 0 {
+			st.dirs = nil
+			return nil
+		}
+		top := len(st.stack) - 1
+		st.dirs = st.stack[top]
+		st.stack = append(slices.Clone(st.stack[:top]), was)
+		return nil
+	}
+	fail := w.change(st, ops[0].text)
+	st.stack = append(slices.Clone(st.stack), was)
+	return fail
+}
+
+func (w *reading) popd(st *state, c *call) *state {
+	w.started(st, c, c.name, "", "")
+	if len(st.stack) == 0 || len(c.words) > 0 {
+		if len(c.words) > 0 {
+			st.dirs = nil
+		}
+		return nil
+	}
+	top := len(st.stack) - 1
+	st.old, st.dirs, st.stack = st.dirs, st.stack[top], slices.Clone(st.stack[:top])
+	return nil
+}
+
+func (w *reading) eval(st *state, c *call) *state {
+	w.started(st, c, c.name, "", "")
+	words := c.words
+	if len(words) > 0 && words[0].is("--") {
+		words = words[1:]
+	}
+	src := text{}
+	for i, f := range words {
+		if i > 0 && src.class == exact {
+			src.s += " "
+		}
+		src = concat(src, f.text)
+		if f.many && f.class != exact {
+			src.class = wild
+		}
+	}
+	if src.class != exact {
+		w.shellCode(st, c, src.from, "what is evaluated is not known")
+		return nil
+	}
+	w.source(st, src.s, "")
+	return nil
+}
+
+// concat appends u to t.
+func concat(t, u text) text {
+	from := t.from.with(u.from)
+	if t.class != exact {
+		return text{t.s, max(t.class, tail(t.class, u.s), u.class), from}
+	}
+	return text{t.s + u.s, u.class, from}
+}
+
+// shellCode says that this very shell runs text that is not known.
+func (w *reading) shellCode(st *state, c *call, from taint, why string) {
+	k := &work{reading: w, call: c, st: st}
+	k.unknownCode(from, why, c.typed, "shell")
+	st.dirs = nil
+}
+
+func (w *reading) dot(st *state, c *call) *state {
+	w.started(st, c, c.name, "", "")
+	ops := operands(c.words)
+	if len(ops) == 0 {
+		return nil
+	}
+	f := ops[0]
+	if f.proc != nil || f.is("/dev/stdin") {
+		in := f.proc
+		if in == nil {
+			in = st.in
+		}
+		if in == nil {
+			return nil
+		}
+		if in.class != exact {
+			w.shellCode(st, c, in.from, "what is sourced is not known")
+			return nil
+		}
+		w.source(st, in.s, "")
+		return nil
+	}
+	ps := w.places(st, f.text, false)
+	before := st.clone()
+	for i, p := range ps {
+		s := script{lang: "shell", args: ops[1:], zero: st.zero, typed: f.typed, from: f.from, same: true}
+		if i == 0 {
+			w.script(st, c, p, s)
+			continue
+		}
+		other := before.clone()
+		w.script(other, c, p, s)
+		st.merge(other)
+	}
+	return nil
+}
+
+func (w *reading) exec(st *state, c *call) *state {
+	words := c.words
+	for len(words) > 0 && words[0].class == exact && strings.HasPrefix(words[0].s, "-") && words[0].s != "-" {
+		n := 1
+		if words[0].s == "-a" {
+			n = 2
+		}
+		if words[0].is("--") {
+			words = words[1:]
+			break
+		}
+		words = words[min(n, len(words)):]
+	}
+	if len(words) == 0 { // its redirections stay
+		c.words = nil
+		w.started(st, c, c.name, "", "")
+		return nil
+	}
+	in, out, fds := st.in, st.out, st.fds
+	c.index = w.next()
+	for i := range c.rs {
+		w.open(st, &c.rs[i], c.index)
+	}
+	w.run(st, &call{pos: c.pos, index: -1, child: true}, words)
+	st.in, st.out, st.fds, st.owned = in, out, fds, st.owned&^ownFds
+	return nil
+}
+
+// prefix is command and builtin: no function is meant.
+func (w *reading) prefix(st *state, c *call) *state {
+	words := c.words
+	for len(words) > 0 && words[0].class == exact && strings.HasPrefix(words[0].s, "-") {
+		if o := words[0].s; c.name == "command" && strings.ContainsAny(o, "vV") {
+			w.started(st, c, c.name, "", "")
+			st.out.add(w.outcome(st, c, nil), st.maybe)
+			return nil
+		}
+		words = words[1:]
+	}
+	if len(words) == 0 {
+		w.started(st, c, c.name, "", "")
+		return nil
+	}
+	inner := &call{pos: c.pos, index: -1, rs: c.rs}
+	c.rs = nil
+	funcs, aliases := st.funcs, st.aliases
+	st.funcs, st.aliases, st.owned = nil, nil, st.owned&^(ownFuncs|ownAliases)
+	fail := w.run(st, inner, words)
+	if len(st.funcs) == 0 {
+		st.funcs = funcs
+	}
+	if len(st.aliases) == 0 {
+		st.aliases = aliases
+	}
+	return fail
+}
+
+func (w *reading) trap(st *state, c *call) *state {
+	w.started(st, c, c.name, "", "")
+	ops := operands(c.words)
+	if len(ops) < 2 || ops[0].is("-") || ops[0].is("") {
+		return nil
+	}
+	if ops[0].class != exact {
+		w.shellCode(st, c, ops[0].from, "what a trap runs is not known")
+		return nil
+	}
+	st.traps = append(slices.Clone(st.traps), ops[0].s)
+	for _, f := range ops[1:] {
+		if !f.is("EXIT") && !f.is("0") { // it may come at any time
+			sub := st.clone()
+			sub.traps = nil
+			sub.maybe++
+			w.source(sub, ops[0].s, "")
+			break
+		}
+	}
+	return nil
+}
+
+func (w *reading) setArgs(st *state, c *call) *state {
+	w.started(st, c, c.name, "", "")
+	for i := 0; i < len(c.words); i++ {
+		f := c.words[i]
+		if f.class != exact && !strings.HasPrefix(f.s, "-") {
+			st.args, st.open = texts(c.words[i:])
+			return nil
+		}
+		switch {
+		case f.is("--"):
+			st.args, st.open = texts(c.words[i+1:])
+			return nil
+		case f.is("-o"), f.is("+o"):
+			if i+1 < len(c.words) && c.words[i+1].is("errexit") {
+				st.errexit = f.s[0] == '-'
+			}
+			i++
+		case strings.HasPrefix(f.s, "-") && len(f.s) > 1:
+			st.errexit = st.errexit || strings.Contains(f.s, "e")
+			if strings.HasSuffix(f.s, "o") && i+1 < len(c.words) {
+				st.errexit = st.errexit || c.words[i+1].is("errexit")
+				i++
+			}
+		case strings.HasPrefix(f.s, "+"):
+			if strings.Contains(f.s, "e") {
+				st.errexit = false
+			}
+		default:
+			st.args, st.open = texts(c.words[i:])
+			return nil
+		}
+	}
+	return nil
+}
+
+func texts(fs []field) (ts []text, open bool) {
+	for _, f := range fs {
+		ts = append(ts, f.text)
+		open = open || f.many
+	}
+	return ts, open
+}
+
+func (w *reading) shift(st *state, c *call) *state {
+	w.started(st, c, c.name, "", "")
+	n := 1
+	if len(c.words) > 0 {
+		v, ok := w.number(st, c.words[0].text, 0)
+		if !ok {
+			st.args, st.open = nil, true
+			return nil
+		}
+		n = v
+	}
+	if n < 0 || n > len(st.args) {
+		if st.open {
+			st.args = nil
+		}
+		return nil
+	}
+	st.args = st.args[n:]
+	return nil
+}
+
+func (w *reading) let(st *state, c *call) *state {
+	w.started(st, c, c.name, "", "")
+	for _, f := range c.words {
+		w.expression(st, f.text)
+	}
+	return nil
+}
+
+// expression evaluates text as arithmetic.
+func (w *reading) expression(st *state, t text) {
+	if t.class != exact {
+		w.number(st, t, 0)
+		return
+	}
+	if unreadable(t.s) != "" || crowded(t.s) {
+		w.hide(w.next(), "an arithmetic expression that cannot be read", t.s)
+		return
+	}
+	x, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Arithmetic(strings.NewReader(t.s))
+	if err != nil || x == nil {
+		w.embedded(st, t.s)
+		return
+	}
+	w.arith(st, x)
+}

@@ -1,0 +1,58 @@
+package shell
+
+import "strings"
+
+// stream is what could be told of the data that flows through a pipe, a file
+// or a substitution. With class exact, s is all of it; with name and below,
+// every line is a word or a path that begins with s.
+type stream struct {
+	text
+	cmd   int    // the command that writes it, or -1
+	file  string // the file that it is read from, or ""
+	depth int    // conditional commands around the place that reads it
+	some  bool   // something was added
+}
+
+// add appends what one more command writes. depth counts the conditional
+// commands around it: what only may be written makes the whole unknown.
+func (s *stream) add(o stream, depth int) {
+	if o.cmd >= 0 {
+		s.cmd = o.cmd
+	}
+	if o.class == exact && o.s == "" && len(o.from) == 0 {
+		return
+	}
+	s.from = s.from.with(o.from)
+	sure := depth <= s.depth
+	switch {
+	case !s.some && (sure || o.class != exact):
+		s.s, s.class, s.file = o.s, o.class, o.file
+	case s.class == exact && o.class == exact && sure:
+		s.s += o.s
+	default:
+		s.file = ""
+		if (s.class == name || s.class == below) && s.class == o.class && s.s == o.s {
+			break
+		}
+		s.s, s.class = "", wild
+	}
+	s.some = true
+}
+
+// lines returns the known lines without their ends.
+func (s *stream) lines() []string {
+	t := strings.TrimSuffix(s.s, "\n")
+	if t == "" {
+		return nil
+	}
+	return strings.Split(t, "\n")
+}
+
+// substituted returns the value of $(...) over the stream.
+func (s *stream) substituted() text {
+	t := s.text
+	if t.class == exact {
+		t.s = strings.TrimRight(t.s, "\n")
+	}
+	return t
+}

@@ -1,0 +1,210 @@
+package shell
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"handrail/guard"
+	"handrail/guard/disk"
+)
+
+// place is where a path may lead.
+type place struct {
+	path  string // absolute, resolved
+	exact bool   // it is this one; else somewhere at or below
+	wild  bool   // it may also be anywhere else
+	odd   string // why the path may lead elsewhere when the call runs, or ""
+}
+
+// file is what this call writes to a path.
+type file struct {
+	text
+	deep bool // a tree came to be here
+}
+
+// places returns where a path word may lead from the current directory. With
+// link, a link in the last place stands for itself.
+func (w *reading) places(st *state, t text, link bool) []place {
+	s := t.s
+	p := place{exact: t.class == exact, wild: t.class == wild}
+	if !p.exact {
+		s = s[:strings.LastIndexByte(s, '/')+1]
+		link = false
+		if p.wild && t.s == "" {
+			return []place{{path: "/", wild: true}}
+		}
+	}
+	if strings.HasPrefix(s, "/") {
+		return []place{w.resolve(p, s, link)}
+	}
+	if len(st.dirs) == 0 {
+		return []place{{path: "/", wild: true}}
+	}
+	out := make([]place, 0, len(st.dirs))
+	for _, d := range st.dirs {
+		full := d + "/" + s
+		if s == "" || s == "." {
+			full = d
+		}
+		out = append(out, w.resolve(p, full, link))
+	}
+	return out
+}
+
+// resolve follows links, those on the disk and those that this call makes.
+func (w *reading) resolve(p place, full string, link bool) place {
+	for range 8 {
+		var ok bool
+		if link {
+			p.path, ok = w.view.ResolveLink(full)
+		} else {
+			p.path, ok = w.view.Resolve(full)
+		}
+		if !ok {
+			p.odd = "where " + path.Clean(full) + " leads could not be told"
+		}
+		next, moved := w.virtual(&p, link)
+		if !moved {
+			return p
+		}
+		full = next
+	}
+	p.odd = "links that lead in a circle"
+	return p
+}
+
+// virtual follows the links that this call makes.
+func (w *reading) virtual(p *place, link bool) (next string, moved bool) {
+	for l, to := range w.links {
+		rest, ok := strings.CutPrefix(p.path, l)
+		if !ok || rest != "" && rest[0] != '/' || rest == "" && link {
+			continue
+		}
+		if to.class != exact {
+			p.odd = "a link made in the same call leads to a place that is not known"
+			p.wild = true
+			return "", false
+		}
+		if strings.HasPrefix(to.s, "/") {
+			return to.s + rest, true
+		}
+		return path.Dir(l) + "/" + to.s + rest, true
+	}
+	return "", false
+}
+
+// device reports whether a path is a stream or device that nothing depends on.
+func device(p string) bool {
+	switch p {
+	case "/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/stdin", "/dev/stdout", "/dev/stderr":
+		return true
+	}
+	return strings.HasPrefix(p, "/dev/fd/")
+}
+
+// touch emits an effect on a place and says what is not known about it.
+func (w *reading) touch(p place, e guard.Effect, t text) int {
+	e.Target, e.Exact = p.path, p.exact && !p.wild
+	i := w.emit(e)
+	switch {
+	case p.odd != "":
+		w.hide(e.Command, p.odd, e.Written)
+	case p.wild && (p.path == "/" && t.s == "" || e.Kind != guard.Read):
+		w.hide(e.Command, "which path is meant is not known", e.Written)
+	case e.Kind != guard.Read && w.replaced(p.path):
+		w.hide(e.Command, p.path+" lies in a tree that the same call brings", e.Written)
+	}
+	if e.Kind == guard.Write || e.Kind == guard.Delete {
+		w.changed = true
+	}
+	return i
+}
+
+// replaced reports whether a path lies below a tree that this call unpacks or
+// copies: links in it may lead anywhere.
+func (w *reading) replaced(p string) bool {
+	for dir := path.Dir(p); len(w.files) > 0 && len(dir) > 1; dir = path.Dir(dir) {
+		if f, ok := w.files[dir]; ok && f.deep && !w.holdsRoot(dir) {
+			return true
+		}
+	}
+	return false
+}
+
+// holdsRoot reports whether a workspace root lies at or below dir.
+func (w *reading) holdsRoot(dir string) bool {
+	for _, r := range w.Roots {
+		if r == dir || strings.HasPrefix(r, dir+"/") || dir == "/" {
+			return true
+		}
+	}
+	return false
+}
+
+// inRoots reports whether a path lies in the workspace.
+func (w *reading) inRoots(p string) bool {
+	return slices.ContainsFunc(w.Roots, func(r string) bool { return p == r || strings.HasPrefix(p, r+"/") })
+}
+
+// wrote remembers what a path holds from now on.
+func (w *reading) wrote(p place, t text, add, maybe bool) {
+	if !p.exact || p.wild || device(p.path) {
+		return
+	}
+	if w.files == nil {
+		w.files = map[string]file{}
+	}
+	old, had := w.files[p.path]
+	if add && !had {
+		switch w.view.Stat(p.path).Type {
+		case disk.Absent:
+		case disk.File:
+			b, err := w.view.ReadFile(p.path, w.limits.Bytes)
+			if err != nil {
+				old.text = unknown(nil)
+				break
+			}
+			old.text = known(string(b))
+		default:
+			old.text = unknown(nil)
+		}
+	}
+	switch {
+	case maybe:
+		t = unknown(t.from.with(old.from))
+	case add && old.class == exact && t.class == exact && len(old.s)+len(t.s) <= w.limits.Bytes:
+		t = text{s: old.s + t.s, from: old.from.with(t.from)}
+	case add:
+		t = unknown(t.from.with(old.from))
+	}
+	w.files[p.path] = file{text: t}
+	delete(w.links, p.path)
+}
+
+// brought remembers that a tree came to be at a path.
+func (w *reading) brought(p place, from taint) {
+	if !p.exact {
+		return
+	}
+	if w.files == nil {
+		w.files = map[string]file{}
+	}
+	w.files[p.path] = file{text: unknown(from), deep: true}
+}
+
+// content returns what a file will hold when this call reads it. ok is false
+// where it will not be there or cannot be read; then t says what is known.
+func (w *reading) content(p string) (t text, ok bool) {
+	if f, had := w.files[p]; had {
+		return f.text, f.class == exact
+	}
+	if w.replaced(p) {
+		return unknown(nil), false
+	}
+	b, err := w.view.ReadFile(p, w.limits.Bytes)
+	if err != nil {
+		return unknown(nil), false
+	}
+	return known(string(b)), true
+}

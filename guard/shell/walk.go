@@ -1,0 +1,505 @@
+package shell
+
+import (
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// stmts reads a list of statements one after the other.
+func (w *reading) stmts(st *state, list []*syntax.Stmt) {
+	w.sequence(st, list)
+}
+
+// sequence reads statements and returns the state in which the last one
+// failed, or nil where that is st.
+func (w *reading) sequence(st *state, list []*syntax.Stmt) (fail *state) {
+	for i, s := range list {
+		if w.over {
+			return nil
+		}
+		fail = w.stmt(st, s)
+		if fail != nil && i < len(list)-1 {
+			if !st.errexit {
+				st.merge(fail)
+			}
+			fail = nil
+		}
+	}
+	return fail
+}
+
+// stmt reads one statement. It leaves in st what holds when it succeeds, and
+// returns what holds when it fails, or nil where that is the same.
+func (w *reading) stmt(st *state, s *syntax.Stmt) (fail *state) {
+	if !w.step(1) || !w.enter() {
+		return nil
+	}
+	defer w.leave()
+	if s.Background || s.Coprocess || s.Disown {
+		st = st.clone()
+		st.async++
+		st.in = nil
+	}
+	if call, ok := s.Cmd.(*syntax.CallExpr); ok {
+		fail = w.simple(st, call, s.Redirs)
+	} else {
+		fail = w.redirected(st, s)
+	}
+	if s.Negated && fail != nil {
+		ok := *st
+		*st = *fail
+		st.owned, ok.owned = 0, 0
+		return &ok
+	}
+	return fail
+}
+
+// redirected reads a compound command with its redirections.
+func (w *reading) redirected(st *state, s *syntax.Stmt) (fail *state) {
+	if len(s.Redirs) == 0 {
+		return w.command(st, s.Cmd)
+	}
+	in, out, fds := st.in, st.out, st.fds
+	rs := w.redirects(st, s.Redirs)
+	for i := range rs {
+		w.open(st, &rs[i], -1)
+	}
+	fail = w.command(st, s.Cmd)
+	w.closeAll(st, rs, -1)
+	st.in, st.out, st.fds, st.owned = in, out, fds, st.owned&^ownFds
+	if fail != nil {
+		fail.in, fail.out, fail.fds, fail.owned = in, out, fds, fail.owned&^ownFds
+	}
+	return fail
+}
+
+func (w *reading) command(st *state, cmd syntax.Command) (fail *state) {
+	switch c := cmd.(type) {
+	case nil: // redirections alone
+	case *syntax.CallExpr:
+		return w.simple(st, c, nil)
+	case *syntax.BinaryCmd:
+		return w.binaryCmd(st, c)
+	case *syntax.Block:
+		return w.sequence(st, c.Stmts)
+	case *syntax.Subshell:
+		sub := st.clone()
+		w.stmts(sub, c.Stmts)
+		w.finish(sub)
+	case *syntax.IfClause:
+		w.ifClause(st, c)
+	case *syntax.WhileClause:
+		w.loop(st, func(st *state) {
+			if fail := w.sequence(st, c.Cond); fail != nil && c.Until {
+				*st = *fail
+			}
+			w.stmts(st, c.Do)
+		})
+	case *syntax.ForClause:
+		w.forClause(st, c)
+	case *syntax.CaseClause:
+		w.caseClause(st, c)
+	case *syntax.FuncDecl:
+		if c.Name != nil {
+			st.define(c.Name.Value, function{bodies: []*syntax.Stmt{c.Body}, src: st.src})
+		}
+	case *syntax.ArithmCmd:
+		w.arith(st, c.X)
+	case *syntax.LetClause:
+		for _, x := range c.Exprs {
+			w.arith(st, x)
+		}
+	case *syntax.TestClause:
+		w.test(st, c.X)
+	case *syntax.DeclClause:
+		w.declare(st, c)
+	case *syntax.TimeClause:
+		if c.Stmt != nil {
+			return w.stmt(st, c.Stmt)
+		}
+	case *syntax.CoprocClause:
+		sub := st.clone()
+		sub.async++
+		sub.in = &stream{text: unknown(nil), cmd: -1}
+		w.stmt(sub, c.Stmt)
+	default:
+		w.hide(-1, "a construct that the reader does not know", "")
+	}
+	return nil
+}
+
+// binaryCmd reads pipelines, && and ||.
+func (w *reading) binaryCmd(st *state, c *syntax.BinaryCmd) (fail *state) {
+	if c.Op == syntax.Pipe || c.Op == syntax.PipeAll {
+		w.pipe(st, c)
+		return nil
+	}
+	fail = w.stmt(st, c.X)
+	sure := fail == nil && certain(c.X)
+	if c.Op == syntax.AndStmt {
+		if fail == nil && !sure {
+			fail = st.clone()
+		}
+		if !sure {
+			st.maybe++
+		}
+		also := w.stmt(st, c.Y)
+		if !sure {
+			st.maybe--
+		}
+		if also == nil {
+			also = st.clone()
+		}
+		if fail == nil {
+			return also
+		}
+		fail.merge(also)
+		return fail
+	}
+	other := fail
+	if other == nil {
+		other = st.clone()
+	}
+	other.maybe++
+	also := w.stmt(other, c.Y)
+	other.maybe--
+	if !ends(c.Y) {
+		st.merge(other)
+	}
+	return also
+}
+
+// certain reports whether a statement succeeds whatever happens.
+func certain(s *syntax.Stmt) bool {
+	if s.Negated || len(s.Redirs) > 0 {
+		return false
+	}
+	switch c := s.Cmd.(type) {
+	case *syntax.CallExpr:
+		if len(c.Args) == 0 {
+			return true
+		}
+		switch c.Args[0].Lit() {
+		case "cd", "echo", "true", ":", "printf", "pushd", "popd", "export", "set":
+			return true // cd has a failing state of its own where it may fail
+		}
+	case *syntax.DeclClause:
+		return true
+	case *syntax.BinaryCmd:
+		return c.Op == syntax.AndStmt && certain(c.X) && certain(c.Y)
+	}
+	return false
+}
+
+// ends reports whether what follows a statement is not run after it.
+func ends(s *syntax.Stmt) bool {
+	switch c := s.Cmd.(type) {
+	case *syntax.CallExpr:
+		if len(c.Args) == 0 || s.Background {
+			return false
+		}
+		switch c.Args[0].Lit() {
+		case "exit", "return", "break", "continue":
+			return true
+		}
+	case *syntax.Block:
+		return len(c.Stmts) > 0 && ends(c.Stmts[len(c.Stmts)-1])
+	}
+	return false
+}
+
+func endsList(list []*syntax.Stmt) bool { return len(list) > 0 && ends(list[len(list)-1]) }
+
+// pipe reads X | Y: both run in shells of their own.
+func (w *reading) pipe(st *state, c *syntax.BinaryCmd) {
+	through := &stream{cmd: -1}
+	x := st.clone()
+	x.async++
+	x.out = through
+	through.depth = x.maybe
+	w.stmt(x, c.X)
+	y := st.clone()
+	y.async++
+	y.in = through
+	w.stmt(y, c.Y)
+	st.traps = union2(st.traps, x.traps, y.traps)
+}
+
+func union2(lists ...[]string) (u []string) {
+	u = lists[0]
+	for _, l := range lists[1:] {
+		if len(l) > len(u) {
+			u = l
+		}
+	}
+	return u
+}
+
+func (w *reading) ifClause(st *state, c *syntax.IfClause) {
+	if len(c.Cond) == 0 { // else
+		w.stmts(st, c.Then)
+		return
+	}
+	other := w.sequence(st, c.Cond)
+	if other == nil {
+		other = st.clone()
+	}
+	st.maybe++
+	w.stmts(st, c.Then)
+	st.maybe--
+	otherEnds := false
+	if c.Else != nil {
+		other.maybe++
+		w.ifClause(other, c.Else)
+		other.maybe--
+		otherEnds = len(c.Else.Cond) == 0 && endsList(c.Else.Then)
+	}
+	switch {
+	case endsList(c.Then):
+		*st = *other.clone()
+	case !otherEnds:
+		st.merge(other)
+	}
+}
+
+func (w *reading) caseClause(st *state, c *syntax.CaseClause) {
+	w.single(st, c.Word)
+	start := st.clone()
+	through := false
+	for _, item := range c.Items {
+		for _, p := range item.Patterns {
+			w.pattern(start, p)
+		}
+		one := start.clone()
+		if through {
+			one.merge(st)
+		}
+		one.maybe++
+		w.stmts(one, item.Stmts)
+		one.maybe--
+		if !endsList(item.Stmts) {
+			st.merge(one)
+		}
+		through = item.Op != syntax.Break
+	}
+}
+
+// loop reads a body until one more time would tell nothing new.
+func (w *reading) loop(st *state, body func(*state)) {
+	st.maybe++
+	defer func() { st.maybe-- }()
+	for round := 0; !w.over; round++ {
+		commands, effects := len(w.facts.Commands), len(w.facts.Effects)
+		before := st.clone()
+		body(st)
+		after := *st
+		st.merge(before)
+		if st.same(before) {
+			return
+		}
+		if round == 3 {
+			w.forget(st, before, &after)
+		}
+		if round == 4 {
+			return
+		}
+		w.rewind(st, commands, effects)
+	}
+}
+
+// rewind takes back the facts of a round that is read again knowing less.
+func (w *reading) rewind(st *state, commands, effects int) {
+	if w.over {
+		return
+	}
+	w.facts.Commands = w.facts.Commands[:commands]
+	w.facts.Effects = w.facts.Effects[:effects]
+	cut := func(t taint) taint {
+		for _, i := range t {
+			if i >= effects {
+				return nil
+			}
+		}
+		return t
+	}
+	for n, v := range st.vars {
+		v.one.from = cut(v.one.from)
+		elems := v.elems
+		v.elems = nil
+		for _, e := range elems {
+			e.from = cut(e.from)
+			v.elems = append(v.elems, e)
+		}
+		st.set(n, v)
+	}
+	for p, f := range w.files {
+		f.from = cut(f.from)
+		w.files[p] = f
+	}
+	for _, s := range []*stream{st.in, st.out} {
+		if s != nil {
+			s.from = cut(s.from)
+			if s.cmd >= commands {
+				s.cmd = -1
+			}
+		}
+	}
+}
+
+// forget gives up on what a loop changes every time.
+func (w *reading) forget(st, before, after *state) {
+	for n, v := range after.vars {
+		if old, ok := before.vars[n]; !ok || !old.same(v) {
+			st.set(n, value{one: unknown(nil), array: v.array, open: v.array, elems: []text{unknown(nil)}})
+		}
+	}
+	st.dirs = union(st.dirs, after.dirs)
+	if len(before.dirs) != len(st.dirs) {
+		st.dirs = nil
+	}
+}
+
+func (w *reading) forClause(st *state, c *syntax.ForClause) {
+	body := func(st *state) { w.stmts(st, c.Do) }
+	if l, ok := c.Loop.(*syntax.CStyleLoop); ok {
+		if l.Init != nil {
+			w.arith(st, l.Init)
+		}
+		w.loop(st, func(st *state) {
+			if l.Cond != nil {
+				w.arith(st, l.Cond)
+			}
+			body(st)
+			if l.Post != nil {
+				w.arith(st, l.Post)
+			}
+		})
+		return
+	}
+	l, ok := c.Loop.(*syntax.WordIter)
+	if !ok {
+		w.hide(-1, "a loop that the reader does not know", "")
+		return
+	}
+	var items []field
+	if l.InPos.IsValid() {
+		items = w.fields(st, l.Items)
+	} else {
+		for _, a := range st.args {
+			items = append(items, field{text: a})
+		}
+		if st.open {
+			items = append(items, field{text: unknown(nil), many: true})
+		}
+	}
+	w.iterate(st, l.Name.Value, items, c.Select, body)
+}
+
+// iterate reads a for loop over items: each in turn where they are few and
+// known, else once for all.
+func (w *reading) iterate(st *state, n string, items []field, choose bool, body func(*state)) {
+	few := len(items) <= 16 && !choose
+	for _, f := range items {
+		few = few && !f.many
+	}
+	if few {
+		for _, f := range items {
+			w.assign(st, n, value{one: f.text}, false)
+			before := st.clone()
+			body(st)
+			st.merge(before) // break, continue, and failing commands
+		}
+		return
+	}
+	all := text{}
+	for i, f := range items {
+		if i == 0 {
+			all = f.text
+		}
+		all = all.join(f.text)
+	}
+	if strings.HasPrefix(all.s, "-") && all.class != exact {
+		all.s = ""
+	}
+	w.assign(st, n, value{one: all}, false)
+	start := st.clone()
+	w.loop(st, func(st *state) {
+		w.assign(st, n, value{one: all}, false)
+		body(st)
+	})
+	st.merge(start)
+}
+
+// test reads [[ x ]]: its words are expanded, and arithmetic comparisons
+// evaluate theirs.
+func (w *reading) test(st *state, x syntax.TestExpr) {
+	if !w.step(1) || !w.enter() {
+		return
+	}
+	defer w.leave()
+	switch x := x.(type) {
+	case *syntax.Word:
+		w.single(st, x)
+	case *syntax.ParenTest:
+		w.test(st, x.X)
+	case *syntax.UnaryTest:
+		if word, ok := x.X.(*syntax.Word); ok {
+			t := w.single(st, word)
+			if x.Op == syntax.TsVarSet || x.Op == syntax.TsRefVar {
+				w.subscripted(st, t)
+			}
+			return
+		}
+		w.test(st, x.X)
+	case *syntax.BinaryTest:
+		a, ok1 := x.X.(*syntax.Word)
+		b, ok2 := x.Y.(*syntax.Word)
+		if !ok1 || !ok2 {
+			w.test(st, x.X)
+			other := st.clone()
+			w.test(st, x.Y)
+			st.merge(other)
+			return
+		}
+		ta := w.single(st, a)
+		tb := w.pattern(st, b)
+		switch x.Op {
+		case syntax.TsEql, syntax.TsNeq, syntax.TsLeq, syntax.TsGeq, syntax.TsLss, syntax.TsGtr:
+			w.number(st, ta, 0)
+			w.number(st, tb, 0)
+		}
+	}
+}
+
+// subscripted reads a variable's name given as text: a subscript in it is
+// evaluated.
+func (w *reading) subscripted(st *state, t text) {
+	if t.class != exact {
+		if t.class == wild && strings.IndexByte(t.s, '[') >= 0 {
+			w.hide(w.next(), "a subscript that is not known", "")
+		}
+		return
+	}
+	if strings.IndexByte(t.s, '[') >= 0 {
+		w.embedded(st, t.s)
+	}
+}
+
+// embedded reads the substitutions in text that bash will expand once more.
+func (w *reading) embedded(st *state, s string) {
+	if !strings.ContainsAny(s, "$`<>") || !w.enter() {
+		return
+	}
+	defer w.leave()
+	if unreadable(s) == "" && !crowded(s) && len(s) <= w.limits.Bytes {
+		p := syntax.NewParser(syntax.Variant(syntax.LangBash))
+		if word, err := p.Document(strings.NewReader(s)); err == nil {
+			sub := st.clone()
+			sub.src = s
+			w.singleField(sub, word, true)
+			return
+		}
+	}
+	w.hide(w.next(), "text that is expanded once more and cannot be read", s)
+}
