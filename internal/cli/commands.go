@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -43,7 +44,7 @@ func showCommands(s streams, args []string) (int, error) {
 	for _, name := range rest[1:] {
 		sub := subOf(spec, name)
 		if sub == nil {
-			return 0, unknown("subcommand", name, slices.Collect(maps.Keys(spec.Sub)))
+			return 0, unknown("subcommand", name, split(strings.Join(slices.Collect(maps.Keys(spec.Sub)), ",")))
 		}
 		spec = sub
 		if spec.Use != "" {
@@ -54,55 +55,122 @@ func showCommands(s streams, args []string) (int, error) {
 	return 0, nil
 }
 
-// subOf finds a subcommand by one of the names of its entry.
+// subOf finds a subcommand by one of the names or patterns of its entry.
 func subOf(spec *command.Spec, name string) *command.Spec {
 	for names, sub := range spec.Sub {
-		if slices.Contains(strings.FieldsFunc(names, commaOrBlank), name) {
+		if slices.Contains(split(names), name) {
 			return sub
+		}
+	}
+	for names, sub := range spec.Sub {
+		for _, pattern := range split(names) {
+			if ok, err := path.Match(pattern, name); ok && err == nil {
+				return sub
+			}
 		}
 	}
 	return nil
 }
 
-func commaOrBlank(r rune) bool { return r == ',' || r == ' ' }
+// split takes the names of an entry apart.
+func split(names string) []string {
+	return strings.FieldsFunc(names, func(r rune) bool { return r == ',' || r == ' ' })
+}
 
+// printSpec prints an entry: what each word and option means, and then which
+// they are.
 func printSpec(w io.Writer, name string, spec *command.Spec) {
 	fmt.Fprintln(w, name)
 	if spec.Doc != "" {
 		fmt.Fprintln(w, wrap(spec.Doc, 80))
 	}
 	fmt.Fprintln(w)
-	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	field(tw, "operands", words(spec.Operands))
-	field(tw, "after --", words(spec.Dashdash))
-	field(tw, "implied", words(spec.Implied))
-	field(tw, "effects", words(spec.Effects))
-	field(tw, "language", spec.Lang)
-	field(tw, "stdin", spec.Reads)
-	for _, quality := range []struct {
-		name string
-		has  bool
-	}{{"starts another program", spec.Wrapper}, {"concerns all below its paths", spec.Deep}, {"other options are harmless", spec.Lenient}} {
-		if quality.has {
-			fmt.Fprintln(tw, "  "+quality.name)
-		}
+	pair(w, "operands", words(spec.Operands))
+	pair(w, "after --", words(spec.Dashdash))
+	pair(w, "without operands", words(spec.Implied))
+	pair(w, "always", words(spec.Effects))
+	pair(w, "language", spec.Lang)
+	pair(w, "standard input is", spec.Reads)
+	qualities := choose(
+		quality{"starts another program", spec.Wrapper},
+		quality{"concerns all below its paths", spec.Deep},
+		quality{"options not listed do nothing that matters", spec.Lenient})
+	pair(w, "also", strings.Join(qualities, "; "))
+	means := map[string][]string{}
+	for word, role := range spec.Words {
+		means[string(role)] = append(means[string(role)], word)
 	}
-	for _, word := range slices.Sorted(maps.Keys(spec.Words)) {
-		field(tw, "word "+word, string(spec.Words[word]))
+	table(w, "words", means)
+	means = map[string][]string{}
+	for names, flag := range spec.Flags {
+		m := flagText(flag)
+		means[m] = append(means[m], split(names)...)
 	}
-	for _, names := range slices.Sorted(maps.Keys(spec.Flags)) {
-		fmt.Fprintf(tw, "  %s\t%s\n", names, flagText(spec.Flags[names]))
+	table(w, "options", means)
+	means = map[string][]string{}
+	for names, sub := range spec.Sub {
+		m := subText(sub)
+		means[m] = append(means[m], split(names)...)
 	}
-	for _, names := range slices.Sorted(maps.Keys(spec.Sub)) {
-		fmt.Fprintf(tw, "  %s\t%s\n", names, sentence(spec.Sub[names].Doc))
-	}
-	tw.Flush()
+	table(w, "subcommands", means)
 }
 
-func field(w io.Writer, name, value string) {
-	if value != "" {
-		fmt.Fprintf(w, "  %s:\t%s\n", name, value)
+// table prints under a title what there is, by what it means.
+func table(w io.Writer, title string, means map[string][]string) {
+	if len(means) > 0 {
+		fmt.Fprintf(w, "\n%s\n", title)
 	}
+	for _, m := range slices.Sorted(maps.Keys(means)) {
+		slices.Sort(means[m])
+		pair(w, m, strings.Join(means[m], ", "))
+	}
+}
+
+// subText says in a line what a subcommand is.
+func subText(sub *command.Spec) string {
+	switch {
+	case sub.Doc != "":
+		return sentence(sub.Doc)
+	case sub.Use != "":
+		return "as " + sub.Use
+	case len(sub.Effects)+len(sub.Operands) > 0:
+		return strings.Trim(words(sub.Effects)+"; "+words(sub.Operands), "; ")
+	}
+	return nothing
+}
+
+// nothing is what a flag or subcommand without a role does.
+const nothing = "nothing that matters"
+
+// pair prints what a thing means and which it is, in two columns.
+func pair(w io.Writer, meaning, which string) {
+	const column = 30
+	if which == "" {
+		return
+	}
+	for i, line := range strings.Split(wrap(which, 80-column), "\n") {
+		if i == 0 && len(meaning) >= column-2 {
+			fmt.Fprintf(w, "  %s\n", meaning)
+			meaning = ""
+		}
+		fmt.Fprintf(w, "  %-*s%s\n", column-2, meaning, line)
+		meaning = ""
+	}
+}
+
+// quality is something that an entry may have.
+type quality struct {
+	name string
+	has  bool
+}
+
+func choose(all ...quality) (names []string) {
+	for _, q := range all {
+		if q.has {
+			names = append(names, q.name)
+		}
+	}
+	return names
 }
 
 // flagText says what an option does, in the words of the table.
@@ -124,19 +192,15 @@ func flagText(f command.Flag) string {
 	for _, from := range slices.Sorted(maps.Keys(f.Turns)) {
 		parts = append(parts, fmt.Sprintf("%s becomes %s", from, f.Turns[from]))
 	}
-	for _, quality := range []struct {
-		name string
-		has  bool
-	}{{"everything below", f.Deep}, {"only prints or pretends", f.Harmless}, {"ends the options", f.Ends}} {
-		if quality.has {
-			parts = append(parts, quality.name)
-		}
-	}
+	parts = append(parts, choose(
+		quality{"everything below", f.Deep},
+		quality{"only prints or pretends", f.Harmless},
+		quality{"ends the options", f.Ends})...)
 	for _, kind := range f.Drop {
 		parts = append(parts, "no "+kind.String())
 	}
 	if len(parts) == 0 {
-		return "-"
+		return nothing
 	}
 	return strings.Join(parts, "; ")
 }

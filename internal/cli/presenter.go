@@ -26,7 +26,7 @@ type presenter struct {
 // Elicit shows the question of the server and returns the answer.
 func (p *presenter) Elicit(_ context.Context, r mcp.ElicitationRequest) (*mcp.ElicitationResult, error) {
 	fmt.Fprintf(p.out, "   %s  asks you\n", p.bold("server"))
-	p.block(text.Visible(strings.TrimSpace(r.Params.Message)))
+	p.block(strings.TrimSpace(r.Params.Message)) // the server made it visible
 	res := &mcp.ElicitationResult{}
 	choice := p.answer()
 	res.Action = mcp.ElicitationResponseActionDecline
