@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -159,10 +160,12 @@ const patience = 30 * time.Second
 
 // peer is a client that sees every message as it is.
 type peer struct {
-	t      testing.TB
-	in     io.WriteCloser
-	modern bool           // sends the _meta of 2026-07-28
-	can    map[string]any // capabilities
+	t       testing.TB
+	in      io.WriteCloser
+	out     io.Closer      // where the server writes to, of a process
+	leaving atomic.Bool    // what cannot be sent is no fault
+	modern  bool           // sends the _meta of 2026-07-28
+	can     map[string]any // capabilities
 
 	mu     sync.Mutex
 	next   int
@@ -224,7 +227,7 @@ func (p *peer) send(v any) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if _, err := io.WriteString(p.in, line+"\n"); err != nil {
+	if _, err := io.WriteString(p.in, line+"\n"); err != nil && !p.leaving.Load() {
 		p.t.Errorf("sending: %v", err)
 	}
 }

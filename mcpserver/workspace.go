@@ -98,21 +98,15 @@ func (w *workspace) root(dir string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("cannot be a workspace: %w", err)
 	}
-	resolved, err := filepath.EvalSymlinks(abs)
+	resolved, err := directory(abs)
 	if err != nil {
-		return "", fmt.Errorf("cannot be a workspace: %w", err)
+		return "", err
 	}
-	info, err := os.Stat(resolved)
-	switch {
-	case err != nil:
-		return "", fmt.Errorf("cannot be a workspace: %w", err)
-	case !info.IsDir():
-		return "", errors.New("is not a directory")
-	case filepath.Dir(resolved) == resolved:
+	if filepath.Dir(resolved) == resolved {
 		return "", errors.New("is the root of the file system, which cannot be a workspace")
 	}
 	for _, h := range w.homes {
-		if h == resolved || sameFile(h, info) {
+		if h == resolved || sameFile(h, resolved) {
 			return "", errors.New("is a home directory, which cannot be a workspace")
 		}
 		if inside(h, resolved) && filepath.Dir(h) != h {
@@ -127,9 +121,26 @@ func (w *workspace) root(dir string) (string, error) {
 	return resolved, nil
 }
 
-func sameFile(path string, info os.FileInfo) bool {
-	other, err := os.Stat(path)
-	return err == nil && os.SameFile(other, info)
+// directory resolves an absolute path, which must lead to a directory.
+func directory(path string) (string, error) {
+	resolved, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return "", fmt.Errorf("cannot be a workspace: %w", err)
+	}
+	info, err := os.Stat(resolved)
+	if err != nil {
+		return "", fmt.Errorf("cannot be a workspace: %w", err)
+	}
+	if !info.IsDir() {
+		return "", errors.New("is not a directory")
+	}
+	return resolved, nil
+}
+
+func sameFile(a, b string) bool {
+	x, err1 := os.Stat(a)
+	y, err2 := os.Stat(b)
+	return err1 == nil && err2 == nil && os.SameFile(x, y)
 }
 
 // inside reports whether path is dir or lies below it; both are clean.
@@ -166,7 +177,7 @@ func (w *workspace) combine(uris []string) ([]string, error) {
 		if err == nil && len(w.fixed) == 0 {
 			path, err = w.root(path)
 		} else if err == nil {
-			path, err = filepath.EvalSymlinks(path)
+			path, err = directory(path)
 		}
 		if err != nil {
 			wrong = append(wrong, fmt.Errorf("the client's root %.200q: %w", uri, err))
