@@ -182,10 +182,10 @@ func flagName(name string) error {
 	if strings.ContainsAny(name, " \t$") {
 		return errors.New("has a space in it")
 	}
-	if strings.HasPrefix(name, "-") && name != "-" && name != "--" || strings.HasPrefix(name, "+") || strings.HasSuffix(name, "=") {
+	if strings.HasPrefix(name, "-") && name != "--" || strings.HasPrefix(name, "+") || strings.HasSuffix(name, "=") {
 		return nil
 	}
-	if strings.ContainsFunc(name, func(r rune) bool { return r >= '0' && r <= '9' || r >= 'A' && r <= 'z' || r > 127 }) || name == "-" || name == "--" {
+	if strings.ContainsFunc(name, func(r rune) bool { return r >= '0' && r <= '9' || r >= 'A' && r <= 'z' || r > 127 }) || name == "--" {
 		return errors.New("begins with no dash")
 	}
 	return nil

@@ -143,7 +143,7 @@ func (x *index) enter(name string, o *option, goStyle bool) {
 		x.globs = append(x.globs, globOption{name, name[:strings.IndexAny(name, "*?[")], o})
 	default:
 		x.options[name] = o
-		x.odd = x.odd || name[0] != '-' && name[0] != '+'
+		x.odd = x.odd || name[0] != '-' && name[0] != '+' || name == "-"
 		if bare := strings.TrimLeft(name, "-"); goStyle && bare != name {
 			x.options["-"+bare], x.options["--"+bare] = o, o
 		}

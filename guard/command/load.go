@@ -108,15 +108,25 @@ func (r *reader) read(t *Table, b []byte) {
 	})
 }
 
-// link lets entries with Use stand for the entry that they name.
+// link lets entries with Use stand for the entry that they name, which may
+// have been one of these too.
 func (r *reader) link(t *Table) {
-	for _, u := range r.uses {
-		s := t.specs[u.name]
-		if s == nil {
-			r.errs = append(r.errs, fmt.Errorf("%s: use: %s is no program with an entry of its own", u.at, u.name))
-			continue
+	for left := r.uses; len(left) > 0; {
+		var again []use
+		for _, u := range left {
+			if s := t.specs[u.name]; s != nil {
+				u.set(s)
+			} else {
+				again = append(again, u)
+			}
 		}
-		u.set(s)
+		if len(again) == len(left) {
+			for _, u := range left {
+				r.errs = append(r.errs, fmt.Errorf("%s: use: %s is no program in the table", u.at, u.name))
+			}
+			return
+		}
+		left = again
 	}
 }
 
