@@ -1,0 +1,137 @@
+//go:build linux || darwin
+
+package tools
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"handrail/guard"
+)
+
+// fileFacts are the facts of a file tool: one effect of each kind on the file
+// that path leads to. Writing a file that has other names is a further,
+// unknown effect: which names these are cannot be told, and they part ways.
+func (j *job) fileFacts(field, path string, kinds ...guard.Kind) (*guard.Facts, error) {
+	target, linked, err := j.locate(path)
+	if err != nil {
+		return nil, fmt.Errorf("field %q: %w", field, err)
+	}
+	var notes []string
+	if linked {
+		notes = append(notes, "reached through a symbolic link or \"..\"")
+	}
+	var st unix.Stat_t
+	names := uint64(1)
+	if unix.Lstat(target, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFREG {
+		names = uint64(st.Nlink)
+	}
+	if names > 1 {
+		notes = append(notes, fmt.Sprintf("the file has %d names: hard links", names))
+	}
+	facts := &guard.Facts{Dir: j.call.Roots[0]}
+	for _, k := range kinds {
+		facts.Effects = append(facts.Effects, guard.Effect{Kind: k, Target: target, Written: path,
+			Note: strings.Join(notes, "; "), From: -1, Exact: true, Command: -1})
+		if k == guard.Write && names > 1 {
+			facts.Effects = append(facts.Effects, guard.Effect{Kind: guard.Unknown, Written: path, From: -1, Command: -1,
+				Target: fmt.Sprintf("%s has %d names (hard links): the others keep the old content or belong to something else", target, names)})
+		}
+	}
+	return facts, nil
+}
+
+// ofFile is the path that the facts of a file tool speak about, and whether
+// they say that the file has other names.
+func ofFile(facts *guard.Facts) (path string, shared bool) {
+	for _, e := range facts.Effects {
+		shared = shared || e.Kind == guard.Unknown
+	}
+	return facts.Effects[0].Target, shared
+}
+
+func sum(b []byte) string {
+	h := sha256.Sum256(b)
+	return hex.EncodeToString(h[:])
+}
+
+// expect compares the hash that the caller read with the one of now.
+func expect(expected, now string) error {
+	if expected == "" || strings.EqualFold(expected, now) {
+		return nil
+	}
+	return fmt.Errorf("the file changed since you read it: its sha256 is %s now, expected_sha256 is %s; read it again and redo the change", now, strings.ToLower(expected))
+}
+
+func (a *WriteArgs) facts(j *job) (*guard.Facts, error) {
+	return j.fileFacts("path", a.Path, guard.Write)
+}
+
+func (a *WriteArgs) shown(facts *guard.Facts) (command, says string) {
+	path, _ := ofFile(facts)
+	return fmt.Sprintf("%s %s (%d bytes):\n%s", Write, path, len(a.Content), a.Content), ""
+}
+
+func (a *EditArgs) facts(j *job) (*guard.Facts, error) {
+	return j.fileFacts("path", a.Path, guard.Write, guard.Read)
+}
+
+func (a *EditArgs) shown(facts *guard.Facts) (command, says string) {
+	path, _ := ofFile(facts)
+	every := ""
+	if a.ReplaceAll {
+		every = " (every occurrence)"
+	}
+	sign := func(sign, text string) string { return sign + strings.ReplaceAll(text, "\n", "\n"+sign) }
+	return fmt.Sprintf("%s %s%s:\n%s\n%s", Edit, path, every, sign("- ", a.OldString), sign("+ ", a.NewString)), ""
+}
+
+func (a *ReadArgs) facts(j *job) (*guard.Facts, error) {
+	return j.fileFacts("path", a.Path, guard.Read)
+}
+
+func (a *ReadArgs) shown(facts *guard.Facts) (command, says string) {
+	path, _ := ofFile(facts)
+	return Read + " " + path, ""
+}
+
+// slot is the place of one file in its directory: what stands there now, and
+// the way to put something else there in one step.
+type slot struct {
+	dir    handle
+	name   string
+	path   string
+	exists bool
+	st     unix.Stat_t // where it exists
+}
+
+// openSlot looks at path (absolute, resolved), whose directory is made with
+// create. What is there must be a regular file; shared says that it may have
+// other names.
+func openSlot(path string, create, shared bool) (*slot, error) {
+	dir, err := openDir(filepath.Dir(path), create)
+	if err != nil {
+		return nil, err
+	}
+	s := &slot{dir: dir, name: filepath.Base(path), path: path}
+	err = unix.Fstatat(int(dir.Fd()), s.name, &s.st, unix.AT_SYMLINK_NOFOLLOW)
+	switch s.exists = err == nil; {
+	case errors.Is(err, unix.ENOENT):
+		err = nil
+	case err == nil:
+		if err = regular(path, uint32(s.st.Mode)); err == nil && s.st.Nlink > 1 && !shared {
+			err = errMoved
+		}
+	}
+	if err != nil {
+		dir.Close()
+		return nil, err
+	}
+	return s, nil
+}
