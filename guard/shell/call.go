@@ -19,7 +19,7 @@ type call struct {
 	typed string // the name as it stands in the source
 	pos   syntax.Pos
 	rs    []redirect
-	index int    // in Facts.Commands, or -1 before it is there
+	index int // in Facts.Commands, or -1 before it is there
 	via   []string
 	child bool   // started by another program: no builtin, no function
 	out   stream // what it writes

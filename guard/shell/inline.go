@@ -29,9 +29,13 @@ func (k *work) inline(t text, typed, action string) {
 func (k *work) code(p command.Part, action string) {
 	t := k.text(p)
 	k.changed = true
+	note := ""
+	if action == "project" && t.class == exact && !strings.ContainsAny(t.s, "./") { // "build", "git hooks": what the project defines here
+		note, t.s = t.s, ""
+	}
 	for _, pl := range k.places(k.st, t, false) {
 		i := k.emit(guard.Effect{Kind: guard.Code, Action: action, Target: pl.path, Written: k.typedOf(p), Exact: pl.exact && !pl.wild,
-			Deep: p.Deep, Command: k.index})
+			Note: note, Deep: p.Deep, Command: k.index})
 		if pl.odd != "" || pl.wild || k.replaced(pl.path) {
 			k.hide(k.index, "which code runs is not known", k.typedOf(p))
 		}

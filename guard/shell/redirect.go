@@ -128,14 +128,23 @@ func (w *reading) open(st *state, r *redirect, cmd int) {
 		}
 	}
 	var f fd
+	if s := w.socket(r, cmd, writes); s != nil {
+		f = fd{in: s, out: s}
+		if writes {
+			r.sink, r.effect = &stream{cmd: -1}, s.from[0]
+			f.out = r.sink
+		}
+		w.setFd(st, n, f)
+		if r.op == syntax.RdrAll || r.op == syntax.AppAll || r.op == syntax.DplOut && r.n < 0 {
+			w.setFd(st, 2, f)
+		}
+		return
+	}
 	if reads {
 		f.in = w.openRead(st, r, cmd)
 	}
 	if writes {
 		f.out = w.openWrite(st, r, cmd)
-		if f.in != nil && len(f.in.from) > 0 && f.out.s == "" {
-			f.out.from = f.in.from
-		}
 	}
 	w.setFd(st, n, f)
 	if r.op == syntax.RdrAll || r.op == syntax.AppAll || r.op == syntax.DplOut && r.n < 0 {
@@ -205,9 +214,6 @@ func (w *reading) openRead(st *state, r *redirect, cmd int) *stream {
 	if r.word.proc != nil {
 		return r.word.proc
 	}
-	if s := w.socket(r, cmd, ""); s != nil {
-		return s
-	}
 	s := &stream{text: unknown(r.word.from), cmd: -1}
 	for _, p := range w.places(st, r.word.text, false) {
 		if device(p.path) {
@@ -234,11 +240,6 @@ func (w *reading) openRead(st *state, r *redirect, cmd int) *stream {
 func (w *reading) openWrite(st *state, r *redirect, cmd int) *stream {
 	out := &stream{cmd: -1, depth: st.maybe}
 	r.sink = out
-	if s := w.socket(r, cmd, "send"); s != nil {
-		r.effect = len(w.facts.Effects) - 1
-		r.sink = s
-		return s
-	}
 	if r.word.proc != nil {
 		return out
 	}
@@ -256,16 +257,17 @@ func (w *reading) openWrite(st *state, r *redirect, cmd int) *stream {
 }
 
 // socket opens bash's /dev/tcp/host/port.
-func (w *reading) socket(r *redirect, cmd int, action string) *stream {
+func (w *reading) socket(r *redirect, cmd int, writes bool) *stream {
+	action := ""
+	if writes {
+		action = "send"
+	}
 	rest, ok := strings.CutPrefix(r.word.s, "/dev/tcp/")
 	if !ok {
 		rest, ok = strings.CutPrefix(r.word.s, "/dev/udp/")
 	}
 	if !ok {
 		return nil
-	}
-	if r.op == syntax.RdrInOut {
-		action = "send"
 	}
 	host, port, _ := strings.Cut(rest, "/")
 	if port != "" {

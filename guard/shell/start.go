@@ -325,8 +325,6 @@ func (k *work) stdin(p command.Part) {
 		st.args = append(st.args, f.text)
 		st.open = st.open || f.many
 	}
-	i := k.emit(guard.Effect{Kind: guard.Code, Action: "stdin", Target: k.name, Exact: true, Command: k.index})
-	k.flow(i, in.from)
 	k.code2(st, in.text, "")
 }
 

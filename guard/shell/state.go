@@ -38,8 +38,8 @@ func (t taint) with(more taint) taint {
 	return t
 }
 
-func known(s string) text     { return text{s: s} }
-func unknown(t taint) text    { return text{class: wild, from: t} }
+func known(s string) text       { return text{s: s} }
+func unknown(t taint) text      { return text{class: wild, from: t} }
 func (t text) is(s string) bool { return t.class == exact && t.s == s }
 
 // join returns what holds for both texts.
@@ -117,9 +117,9 @@ func (v value) join(u value) value {
 
 // function is what a name may call: more than one body where branches differ.
 type function struct {
-	bodies []*syntax.Stmt
-	src    string
-	maybe  bool // the name may still be a program
+	bodies   []*syntax.Stmt
+	src      string
+	maybe    bool // the name may still be a program
 	exported bool
 }
 
