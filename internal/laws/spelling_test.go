@@ -23,7 +23,7 @@ func TestJoiningIsTheMinimum(t *testing.T) {
 			continue
 		}
 		all = append(all, j)
-		if program(tree) && !j.unknown() {
+		if program(tree) && !j.unknown() && !strings.Contains(j.Command, "#") {
 			plain = append(plain, j)
 		}
 	}
@@ -44,7 +44,7 @@ func TestJoiningIsTheMinimum(t *testing.T) {
 				switch {
 				case got.verdict > want && !(got.unknown() && got.verdict < guard.VerdictAllow):
 					law.add("looser: "+want.String()+" becomes "+got.verdict.String(), "%s %s %q", first.ID, second.ID, joined)
-				case got.verdict < want && readsOnly(first.facts):
+				case got.verdict < want && readsOnly(first.facts) && sep != " && ": // what follows && may not happen
 					law.add("stricter: "+want.String()+" becomes "+got.verdict.String()+" by "+got.rule, "%s %s %q", first.ID, second.ID, joined)
 				}
 			}
@@ -76,7 +76,7 @@ func TestRenamingChangesNothing(t *testing.T) {
 			law.add(was.verdict.String()+" becomes "+is.verdict.String(), "%s %q as %q", r.ID, r.Command, renamed)
 		}
 	}
-	law.report(t, 50)
+	law.report(t, 40)
 }
 
 var lowerName = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)

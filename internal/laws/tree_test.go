@@ -123,6 +123,9 @@ func whole(f *guard.Facts) bool {
 	})
 }
 
+// transparent builtins only start what follows them.
+var transparent = []string{"command", "builtin", "exec"}
+
 // calls counts the calls of programs by name, those in functions that nothing
 // calls left out. Names that are not plain text, functions and aliases of the
 // script are not counted.
@@ -151,13 +154,17 @@ func calls(f *syntax.File) map[string]int {
 				return true
 			}
 			name, ok := literal(n.Args[0])
-			if base := path.Base(name); ok && name != "" && funcs[name] == nil {
+			switch base := path.Base(name); {
+			case !ok || name == "" || funcs[name] != nil:
+			case slices.Contains(transparent, name) && len(n.Args) > 1:
+				// what it starts is in the facts in its place
+			default:
 				count[base]++
 			}
 		}
 		return true
 	})
-	for _, shadowed := range []string{"alias", "hash", "enable", "builtin"} { // these rename what follows
+	for _, shadowed := range []string{"alias", "hash", "enable"} { // these rename what follows
 		if count[shadowed] > 0 {
 			return map[string]int{shadowed: count[shadowed]}
 		}

@@ -1,6 +1,7 @@
 package laws
 
 import (
+	"regexp"
 	"testing"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -22,8 +23,8 @@ var wrappings = []wrapping{
 	{"nohup", true, func(c string) string { return "nohup " + c }},
 	{"nice", true, func(c string) string { return "nice -n 5 " + c }},
 	{"setsid", true, func(c string) string { return "setsid " + c }},
-	{"xargs", true, func(c string) string { return "echo x | xargs " + c }},
-	{"find -exec", true, func(c string) string { return `find . -exec ` + c + ` \;` }},
+	{"xargs", true, func(c string) string { return "echo x | xargs -I QQ " + c }},
+	{"find -exec", true, func(c string) string { return `find . -name go.mod -exec ` + c + ` \;` }},
 	{"assignment", true, func(c string) string { return "qq=1 " + c }},
 	{"bash -c", false, func(c string) string { return "bash -c " + quote(c) }},
 	{"sh here-doc", false, func(c string) string { return "bash <<'QQ'\n" + c + "\nQQ\n" }},
@@ -47,6 +48,9 @@ var wrappings = []wrapping{
 	{"here-doc substitution", false, func(c string) string { return "cat <<QQ\n$(\n" + c + "\n)\nQQ\n" }},
 }
 
+// nested finds cannot be told apart: the first ; or + ends the outer one.
+var nested = regexp.MustCompile(`\s(\\;|';'|";"|\+)(\s|$)`)
+
 // Wrapping a command never loosens its verdict, unless the facts say that
 // something is hidden; and what is hidden is never allowed.
 func TestWrappingNeverLoosens(t *testing.T) {
@@ -61,7 +65,7 @@ func TestWrappingNeverLoosens(t *testing.T) {
 			continue
 		}
 		for _, w := range wrappings {
-			if w.simple && !program(tree) {
+			if w.simple && (!program(tree) || w.name == "find -exec" && nested.MatchString(j.Command)) {
 				continue
 			}
 			wrapped := w.wrap(j.Command)
