@@ -73,7 +73,7 @@ func (t *trees) covers(p *guard.Pass, i int, e guard.Effect) bool {
 		return false
 	}
 	if !e.Exact { // somewhere below: a whole tree only if all below goes too
-		return e.Deep && slices.ContainsFunc(prefixes(p, i, e), t.holds)
+		return (e.Deep || moves(p, i)) && slices.ContainsFunc(prefixes(p, i, e), t.holds)
 	}
 	if e.Kind == guard.Write && !e.Deep {
 		return e.Target == "/" || e.Target == t.home
@@ -82,6 +82,13 @@ func (t *trees) covers(p *guard.Pass, i int, e guard.Effect) bool {
 		return true
 	}
 	return t.tree(e.Target) || e.Deep && slices.ContainsFunc(t.vital, func(v string) bool { return within(v, e.Target) })
+}
+
+// moves reports whether effect i is one of a program that always takes whole
+// trees.
+func moves(p *guard.Pass, i int) bool {
+	c := p.CommandOf(i)
+	return c != nil && c.Name == "mv"
 }
 
 // wholeDir reports whether a word as typed stands for all there is in a
@@ -129,7 +136,11 @@ func prefixes(p *guard.Pass, i int, e guard.Effect) []string {
 		case w.Text == "":
 			hidden = true
 		default:
-			known = append(known, dir+w.Text[at+1:])
+			name := w.Text[at+1:]
+			if name == "." || name == ".." { // .* and the like: all that is hidden, or more
+				name = ""
+			}
+			known = append(known, dir+name)
 		}
 	}
 	if len(known) == 0 && (!hidden || e.Target != "/") {

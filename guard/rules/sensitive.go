@@ -76,15 +76,16 @@ func inWhole(file string, dirs ...string) bool {
 // ownFile returns the file of handrail that e must not touch, or "". For
 // changes that is all of Own, and what holds it; for reading only keys.
 func ownFile(own []string, e guard.Effect) string {
+	target := strings.ToLower(e.Target)
 	for _, o := range own {
-		target, o := strings.ToLower(e.Target), strings.ToLower(o)
-		below := within(o, target)
+		lower := strings.ToLower(o)
+		below := within(lower, target)
 		switch {
 		case e.Kind == guard.Read:
 			if below && (keyFile(target) || (e.Deep || !e.Exact) && e.Target != "/") {
 				return o
 			}
-		case below, within(target, o) && e.Exact && (e.Kind == guard.Delete && e.Action != "discard" || e.Deep && e.Action == "metadata"):
+		case below, within(target, lower) && e.Exact && (e.Kind == guard.Delete && e.Action != "discard" || e.Deep && e.Action == "metadata"):
 			return o
 		}
 	}
