@@ -41,7 +41,10 @@ type Question struct {
 	AgentSays string   // the agent's own description; marked as such, never trusted
 	Session   string
 	Principal string
-	Expires   time.Time // after this no answer counts
+	// Expires is how long a channel waits for an answer; zero leaves it to the
+	// channel. A question that is handed back keeps no call waiting and lives as
+	// long as its seal (see Book) instead.
+	Expires time.Time
 }
 
 // Answer is what came back.

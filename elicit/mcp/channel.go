@@ -5,6 +5,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -24,8 +25,8 @@ const AnswerKey = "approval"
 const field = "decision"
 
 const (
-	patience = 45 * time.Second // where the question has no expiry
-	beat     = 5 * time.Second  // between signs of life while a person thinks
+	patience  = 45 * time.Second // where the question has no expiry
+	heartbeat = 5 * time.Second  // between signs of life while a person thinks
 )
 
 // Channel reaches the person behind one request. It is made for that request
@@ -39,6 +40,8 @@ type Channel struct {
 	// Progress, where not nil, is told every few seconds that the call waits, so
 	// that the client does not give it up.
 	Progress func(message string)
+
+	beat time.Duration // between two calls of Progress; zero means 5 s
 }
 
 // Ask asks, or reads the answer that the client brought along. What the client
@@ -110,7 +113,7 @@ func (c *Channel) wait(ctx context.Context, a elicit.Answer, q elicit.Question) 
 }
 
 func (c *Channel) keepAlive(ctx context.Context) {
-	t := time.NewTicker(beat)
+	t := time.NewTicker(cmp.Or(c.beat, heartbeat))
 	defer t.Stop()
 	for {
 		select {
