@@ -165,10 +165,15 @@ func (t Template) split() (Role, string) {
 	return Role(role), strings.TrimSpace(target)
 }
 
-// list parts "a, b" into its names.
+// list parts "a, b" into its names. YAML takes the quotes of a name in the
+// middle of a key as a part of it; they mean the same here.
 func list(key string) (names []string) {
 	for name := range strings.SplitSeq(key, ",") {
-		if name = strings.TrimSpace(name); name != "" {
+		name = strings.TrimSpace(name)
+		if n := len(name); n > 2 && (name[0] == '"' || name[0] == '\'') && name[n-1] == name[0] {
+			name = name[1 : n-1]
+		}
+		if name != "" {
 			names = append(names, name)
 		}
 	}

@@ -19,11 +19,10 @@ func (w *binder) finish() {
 		p := &w.Parts[i]
 		named = named || p.Flag == "" && p.Role != Text
 	}
-	if w.turns != nil {
-		for i := range w.Parts {
-			if p := &w.Parts[i]; p.Flag != "" {
-				w.turn(p, p.Flag)
-			}
+	for i := range w.Parts {
+		if p := &w.Parts[i]; p.Flag != "" {
+			w.turn(p, p.Flag)
+			p.stream()
 		}
 	}
 	w.deep = w.deep || w.Spec.Deep
@@ -69,14 +68,20 @@ func (w *binder) place(ops []int, list *operands) {
 		}
 		w.turn(p, string(p.Role))
 		w.single(p)
-		if p.Word.Text == "-" && p.Word.Exact {
-			switch kind, _, ok := p.Role.Kind(); {
-			case ok && kind == guard.Read:
-				p.Role = Stdin
-			case ok && kind == guard.Write:
-				p.Role = Text
-			}
-		}
+		p.stream()
+	}
+}
+
+// stream turns "-" in the place of a file into a standard stream.
+func (p *Part) stream() {
+	if p.Word.Text != "-" || !p.Word.Exact {
+		return
+	}
+	switch kind, _, ok := p.Role.Kind(); {
+	case p.Role == Script, ok && kind == guard.Read:
+		p.Role = Stdin
+	case ok && kind == guard.Write:
+		p.Role = Text
 	}
 }
 

@@ -81,6 +81,14 @@ func isPattern(name string) bool {
 	return strings.ContainsAny(name, "*?") || strings.Contains(name, "[") && strings.Contains(name, "]")
 }
 
+// rank puts names before patterns.
+func rank(name string) int {
+	if isPattern(name) {
+		return 1
+	}
+	return 0
+}
+
 // longer orders patterns: the longer one first.
 func longer(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b)) }
 
@@ -107,19 +115,15 @@ func (s *Spec) compile() {
 	slices.Sort(x.long)
 	byLength := func(a, b globOption) int { return longer(a.glob, b.glob) }
 	slices.SortFunc(x.globs, byLength)
-	slices.SortFunc(x.values, byLength)
+	slices.SortFunc(x.values, func(a, b globOption) int {
+		return cmp.Or(cmp.Compare(rank(a.glob), rank(b.glob)), longer(a.glob, b.glob))
+	})
 	x.operands, x.dashdash = arrange(s.Operands), arrange(s.Dashdash)
 	for glob, role := range s.Words {
 		x.words = append(x.words, word{glob, role})
 	}
 	slices.SortFunc(x.words, func(a, b word) int {
-		if isPattern(a.glob) != isPattern(b.glob) {
-			if isPattern(a.glob) {
-				return 1
-			}
-			return -1
-		}
-		return longer(a.glob, b.glob)
+		return cmp.Or(cmp.Compare(rank(a.glob), rank(b.glob)), longer(a.glob, b.glob))
 	})
 	x.subs = map[string]*sub{}
 	for key, spec := range s.Sub {

@@ -97,6 +97,7 @@ func (r *reader) read(t *Table, b []byte) {
 			if old, ok := r.where[name]; ok {
 				r.errorf(k, "%s is already at %s", name, old)
 			}
+			r.plain(k, name)
 			r.where[name] = r.at(k)
 		}
 		s := r.spec(v, nil)
@@ -204,6 +205,7 @@ func (r *reader) subs(s *Spec, n *yaml.Node) {
 			if s.index.names[name] {
 				r.errorf(k, "subcommand %s is given twice", name)
 			}
+			r.plain(k, name)
 			s.index.name(name)
 		}
 		sub := r.spec(v, s)
@@ -212,6 +214,13 @@ func (r *reader) subs(s *Spec, n *yaml.Node) {
 			r.uses = append(r.uses, use{r.at(v), sub.Use, func(other *Spec) { s.Sub[k.Value] = other }})
 		}
 	})
+}
+
+// plain refuses names with quotes in them, which YAML did not take as quotes.
+func (r *reader) plain(n *yaml.Node, name string) {
+	if strings.ContainsAny(name, "\"' \t") {
+		r.errorf(n, "name %s has a quote or a space in it: quote the whole key", name)
+	}
 }
 
 // flag enters a flag under a key like "-f, --force".
@@ -225,6 +234,7 @@ func (r *reader) flag(s *Spec, n *yaml.Node, key string, f Flag) {
 		r.errorf(n, "a flag has no name")
 	}
 	for _, name := range names {
+		r.plain(n, name)
 		if err := flagName(name); err != nil {
 			r.errorf(n, "flag %s: %v", name, err)
 		}

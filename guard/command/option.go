@@ -48,7 +48,7 @@ func (w *binder) partial(i int, o *option) {
 		}
 	}
 	w.mayBeOption(i)
-	w.operand(i)
+	w.Parts = append(w.Parts, Part{Role: Text, Word: w.args[i], Index: i})
 }
 
 func (w *binder) unlisted(i int) {
