@@ -106,10 +106,16 @@ func (w *reading) whole(source, dir string) {
 		return
 	}
 	w.facts.Script = w.print(tree, source)
+	started := false
 	for i := range w.facts.Effects {
-		if k := w.facts.Effects[i].Kind; k == guard.Exec || k == guard.Unknown && w.facts.Effects[i].Command < 0 {
-			return
+		e := &w.facts.Effects[i]
+		started = started || e.Kind == guard.Exec
+		if e.Command >= len(w.facts.Commands) { // no command came after it
+			e.Command = -1
 		}
+	}
+	if started {
+		return
 	}
 	w.emit(guard.Effect{Kind: guard.Exec, Target: "bash", Exact: true, Command: -1})
 }
