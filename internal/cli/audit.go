@@ -143,7 +143,7 @@ func recordLine(line []byte) string {
 		}
 		words = append(words, fmt.Sprintf("%d ms", r.DurationMS), r.Error)
 	default:
-		words = append(words, r.Transport, r.Client, r.Dir)
+		words = append(words, r.Transport, r.Client, r.Dir, r.Reason)
 	}
 	words = slices.DeleteFunc(words, func(w string) bool { return w == "" })
 	return oneLine(strings.Join(words, "  "))

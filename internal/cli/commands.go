@@ -33,7 +33,11 @@ func showCommands(s streams, args []string) (int, error) {
 	if len(rest) == 0 {
 		tw := tabwriter.NewWriter(s.stdout, 0, 0, 2, ' ', 0)
 		for _, name := range table.Names() {
-			fmt.Fprintf(tw, "%s\t%s\n", name, sentence(table.Lookup(name).Doc))
+			doc := ""
+			if spec := table.Lookup(name); spec != nil {
+				doc = sentence(spec.Doc)
+			}
+			fmt.Fprintf(tw, "%s\t%s\n", name, doc)
 		}
 		return 0, tw.Flush()
 	}

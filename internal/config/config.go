@@ -5,6 +5,7 @@ package config
 import (
 	"fmt"
 	"os"
+	"os/user"
 	"path/filepath"
 	"time"
 
@@ -42,6 +43,9 @@ type Config struct {
 // environment: HOME and the XDG directories.
 func Default() (*Config, error) {
 	home, err := os.UserHomeDir()
+	if u, lookup := user.Current(); err != nil && lookup == nil { // a client may start us without HOME
+		home, err = u.HomeDir, nil
+	}
 	if err != nil || !filepath.IsAbs(home) {
 		return nil, fmt.Errorf("the home directory is not known (%v): set HOME to an absolute path", err)
 	}

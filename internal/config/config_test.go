@@ -113,6 +113,8 @@ func TestFaults(t *testing.T) {
 		"roots: [~/missing]\n":              `missing`,
 		"roots: [/]\n":                      `/ is too much for a workspace`,
 		"state: state\n":                    `must be an absolute path`,
+		"state: ~/\n":                       `more than a state directory`,
+		"state: /\n":                        `more than a state directory`,
 		"state:\n":                          `want a word`,
 		"hosts: []\nhosts: []\n":            `hosts is set twice`,
 		"- hosts\n":                         `c.yaml:1: want settings`,

@@ -171,8 +171,11 @@ func (c *Config) setRoots(n *yaml.Node) error {
 
 func (c *Config) setState(n *yaml.Node) error {
 	dir, err := text(n)
-	if err == nil {
-		c.State, err = c.path(dir)
+	if err != nil {
+		return err
+	}
+	if c.State, err = c.path(dir); err == nil && within(c.Home, resolved(c.State)) {
+		return fmt.Errorf("%s is more than a state directory: it becomes yours alone, and the tools cannot write below it", dir)
 	}
 	return err
 }
