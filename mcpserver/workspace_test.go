@@ -242,6 +242,8 @@ func TestNoUsableRoot(t *testing.T) {
 			p := serve(t, b, func(o *Options) { o.Roots, o.Dir, o.Homes = nil, dir, []string{home} }).hello(modern, nil)
 			if got := p.where()(); !got.IsError || got.Structured.Verdict != "deny" || !strings.Contains(got.text(), "--root DIR") {
 				t.Errorf("in %s: %+v", dir, got)
+			} else if log, err := os.ReadFile(filepath.Join(filepath.Dir(b), "audit.jsonl")); err != nil || !strings.Contains(string(log), got.Structured.CallID) {
+				t.Errorf("the refusal is not recorded: %v", err)
 			}
 		}
 	})
