@@ -2,7 +2,10 @@ package config
 
 // Nearest returns the name that word was probably meant to be, or "".
 func Nearest(word string, names []string) string {
-	best, near := "", max(1, (len(word)+1)/3)+1
+	if len(word) < 3 {
+		return ""
+	}
+	best, near := "", (len(word)+2)/3+1
 	for _, name := range names {
 		if d := distance(word, name); d < near {
 			best, near = name, d
