@@ -81,6 +81,7 @@ type binder struct {
 	closed  bool
 	by      *option // that replaced the operands
 	turns   []map[string]Role
+	applied []*Flag // that turn, drop or add something
 	given   []given
 	drop    []dropped
 	deep    bool
@@ -202,8 +203,8 @@ func (w *binder) operand(i int) {
 		w.next = len(w.args)
 		return
 	}
-	w.ops = append(w.ops, len(w.Parts))
-	w.Parts = append(w.Parts, Part{Role: Text, Word: word, Index: i})
+	w.ops = append(w.ops, len(w.Parts)) // its role comes in the end
+	w.text(i)
 }
 
 // subcommand enters word i as a subcommand. It reports false where operands are
@@ -213,6 +214,7 @@ func (w *binder) subcommand(i int) bool {
 	if word.Exact {
 		if s, name := w.Spec.sub(word.Text); s != nil {
 			w.Path = append(w.Path, name)
+			w.text(i)
 			w.enter(s)
 			return true
 		}
@@ -221,10 +223,16 @@ func (w *binder) subcommand(i int) bool {
 		}
 	}
 	w.unread(i)
+	w.text(i)
 	for ; w.next < len(w.args); w.next++ { // nothing is known of the rest
-		w.Parts = append(w.Parts, Part{Role: Text, Word: w.args[w.next], Index: w.next})
+		w.text(w.next)
 	}
 	return true
+}
+
+// text binds word i as one that does nothing.
+func (w *binder) text(i int) {
+	w.Parts = append(w.Parts, Part{Role: Text, Word: w.args[i], Index: i})
 }
 
 func (w *binder) unread(i int) { w.Unread = append(w.Unread, w.args[i].Text) }

@@ -32,6 +32,7 @@ type option struct {
 	name    string
 	*Flag   // shared by all names of an entry
 	replace operands
+	own     bool // its effects name its argument
 }
 
 type globOption struct {
@@ -98,8 +99,9 @@ func (s *Spec) compile() {
 	x.options = map[string]*option{}
 	for key, f := range s.Flags {
 		replace := arrange(f.Operands)
+		own := slices.ContainsFunc(f.Effects, func(t Template) bool { return strings.Contains(string(t), "$0") })
 		for _, name := range list(key) {
-			x.enter(name, &option{name, &f, replace}, s.Options == GoCmd)
+			x.enter(name, &option{name, &f, replace, own}, s.Options == GoCmd)
 		}
 		x.risky = x.risky || f.risky(s)
 		x.bySwitch = x.bySwitch || f.Arg == Sub

@@ -48,7 +48,7 @@ func (w *binder) partial(i int, o *option) {
 		}
 	}
 	w.mayBeOption(i)
-	w.Parts = append(w.Parts, Part{Role: Text, Word: w.args[i], Index: i})
+	w.text(i)
 }
 
 func (w *binder) unlisted(i int) {
@@ -95,6 +95,7 @@ func (w *binder) give(i int, o *option, value string, attached bool) {
 	case o.Arg == "":
 		if attached && value == "false" && exact {
 			w.Options = w.Options[:len(w.Options)-1]
+			w.text(i)
 			return
 		}
 		if attached && (value != "true" || !exact) && !w.Spec.Lenient {
@@ -145,6 +146,7 @@ func (w *binder) argument(k int, o *option, word guard.Word) {
 		return
 	}
 	s, name := w.Spec.sub(word.Text)
+	w.Parts = append(w.Parts, Part{Role: Text, Word: word, Index: k, Flag: o.name})
 	if s == nil || !word.Exact {
 		w.Unread = append(w.Unread, word.Text)
 		w.closed = true
@@ -176,6 +178,9 @@ func (w *binder) run(i int, o *option) {
 		w.Parts = append(w.Parts, Part{Role: Exec, Word: w.args[from], Index: from, Rest: w.args[from:to:to], Flag: o.name})
 		w.apply(o, i, w.args[from])
 	}
+	if to < end {
+		w.text(to)
+	}
 }
 
 func (w *binder) is(k int, text string) bool { return w.args[k].Exact && w.args[k].Text == text }
@@ -188,66 +193,21 @@ func (w *binder) apply(o *option, i int, value guard.Word) {
 		}
 		w.by, w.list = o, o.replace
 	}
-	if o.Turns != nil {
-		w.turns = append(w.turns, o.Turns)
-	}
-	if o.Effects != nil {
-		w.given = append(w.given, given{o, value})
-	}
-	for _, kind := range o.Drop {
-		w.drop = append(w.drop, dropped{kind, o})
+	if first := !slices.Contains(w.applied, o.Flag); first || o.own {
+		if o.Effects != nil {
+			w.given = append(w.given, given{o, value})
+		}
+		if first && (o.Effects != nil || o.Turns != nil || o.Drop != nil) {
+			w.applied = append(w.applied, o.Flag)
+			if o.Turns != nil {
+				w.turns = append(w.turns, o.Turns)
+			}
+			for _, kind := range o.Drop {
+				w.drop = append(w.drop, dropped{kind, o})
+			}
+		}
 	}
 	w.closed = w.closed || o.Ends
 	w.deep = w.deep || o.Deep
 	w.Harmless = w.Harmless || o.Harmless
-}
-
-// match reports whether s matches glob: "*", "?" and "[a-z]", where "*" may
-// match anything.
-func match(glob, s string) bool {
-	for glob != "" {
-		switch glob[0] {
-		case '*':
-			if glob = glob[1:]; glob == "" {
-				return true
-			}
-			for i := range len(s) + 1 {
-				if match(glob, s[i:]) {
-					return true
-				}
-			}
-			return false
-		case '[':
-			end := strings.IndexByte(glob, ']')
-			if end < 0 || s == "" || !class(glob[1:end], s[0]) {
-				return false
-			}
-			glob, s = glob[end+1:], s[1:]
-		default:
-			if s == "" || glob[0] != '?' && glob[0] != s[0] {
-				return false
-			}
-			glob, s = glob[1:], s[1:]
-		}
-	}
-	return s == ""
-}
-
-// class reports whether c is in "a-z0-9_", or outside of it after "!" or "^".
-func class(set string, c byte) bool {
-	not := set != "" && (set[0] == '!' || set[0] == '^')
-	if not {
-		set = set[1:]
-	}
-	for i := 0; i < len(set); i++ {
-		lo, hi := set[i], set[i]
-		if i+2 < len(set) && set[i+1] == '-' {
-			hi = set[i+2]
-			i += 2
-		}
-		if lo <= c && c <= hi {
-			return !not
-		}
-	}
-	return not
 }
