@@ -41,13 +41,17 @@ type trees struct {
 	whole, vital []string
 }
 
+// handedOver are trees that users are told to take over as a whole (Homebrew's
+// installation does): changing their owner or mode is asked about, no more.
+var handedOver = []string{"/usr/local", "/usr/local/bin", "/usr/local/lib", "/usr/src", "/opt", "/opt/homebrew", "/srv", "/mnt", "/media"}
+
 func newTrees(home string) *trees {
 	t := &trees{home: home}
 	t.vital = []string{"/bin", "/boot", "/dev", "/lib", "/lib32", "/lib64", "/libx32", "/proc", "/sbin", "/sys", "/usr/bin", "/usr/sbin",
 		"/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/libexec", "/System", "/private/etc/ssh", "/etc/ssh", "/etc/pam.d", "/etc/systemd", "/etc/sudoers.d",
 		"/var/lib/dpkg", "/var/lib/rpm", "/var/lib/pacman", "/var/lib/apk", "/usr/share", "/usr/include"}
 	t.whole = append([]string{"/", "/etc", "/usr", "/var", "/opt", "/root", "/run", "/srv", "/home", "/mnt", "/media", "/nix", "/nix/store", "/snap",
-		"/usr/local", "/usr/local/bin", "/usr/local/lib", "/usr/src", "/var/lib", "/var/log", "/var/spool", "/var/mail", "/var/run", "/var/db", "/var/www", "/var/backups",
+		"/usr/local", "/usr/local/bin", "/usr/local/lib", "/usr/src", "/var/lib", "/var/log", "/var/spool", "/var/mail", "/var/run", "/var/db", "/var/backups",
 		"/etc/passwd", "/etc/shadow", "/etc/group", "/etc/gshadow", "/etc/sudoers", "/etc/fstab",
 		"/Users", "/Library", "/Applications", "/Volumes", "/Network", "/cores", "/private", "/private/etc", "/private/var", "/private/var/db", "/opt/homebrew"}, t.vital...)
 	return t
@@ -64,7 +68,11 @@ func (t *trees) judge(p *guard.Pass, i int, e guard.Effect) {
 	if e.Kind == guard.Write {
 		instead = "name the files inside the workspace, for example `chmod u+x scripts/run.sh`"
 	}
-	p.Report(i, guard.VerdictDeny, would(p, i), instead)
+	reason := would(p, i)
+	if !e.Exact {
+		reason = actor(p, i) + " would " + verb(e) + " what lies in " + e.Target
+	}
+	p.Report(i, guard.VerdictDeny, reason, instead)
 }
 
 // covers reports whether an effect takes a tree as a whole.
@@ -73,10 +81,16 @@ func (t *trees) covers(p *guard.Pass, i int, e guard.Effect) bool {
 		return false
 	}
 	if !e.Exact { // somewhere below: a whole tree only if all below goes too
-		return (e.Deep || moves(p, i)) && slices.ContainsFunc(prefixes(p, i, e), t.holds)
+		all := e.Deep || moves(p, i) && wholeDir(e.Written) || t.found(p, i, e)
+		return all && slices.ContainsFunc(prefixes(p, i, e), t.holds)
 	}
-	if e.Kind == guard.Write && !e.Deep {
-		return e.Target == "/" || e.Target == t.home
+	if e.Kind == guard.Write {
+		if !e.Deep {
+			return e.Target == "/" || e.Target == t.home
+		}
+		if slices.Contains(handedOver, e.Target) {
+			return false
+		}
 	}
 	if e.Deep && wholeDir(e.Written) && t.tree(path.Dir(e.Target)) {
 		return true
@@ -89,6 +103,13 @@ func (t *trees) covers(p *guard.Pass, i int, e guard.Effect) bool {
 func moves(p *guard.Pass, i int) bool {
 	c := p.CommandOf(i)
 	return c != nil && c.Name == "mv"
+}
+
+// found reports whether effect i is done to every file that find meets below
+// the root directory or a home directory.
+func (t *trees) found(p *guard.Pass, i int, e guard.Effect) bool {
+	c := p.CommandOf(i)
+	return c != nil && c.Name != "mv" && slices.Contains(c.Via, "find") && (e.Target == "/" || e.Target == t.home)
 }
 
 // wholeDir reports whether a word as typed stands for all there is in a

@@ -28,11 +28,13 @@ func Defaults(pol Policy) []Entry {
 	allow, ask, llm := guard.VerdictAllow, guard.VerdictAsk, guard.VerdictLLM
 	inRoots := func(p *guard.Pass, e guard.Effect) bool { return isPath(e.Target) && inside(p.Roots, e.Target) }
 	tree := func(_ *guard.Pass, e guard.Effect) bool { return e.Deep || !e.Exact }
-	deep := func(_ *guard.Pass, e guard.Effect) bool { return e.Deep }
+	owner := func(p *guard.Pass, e guard.Effect) bool {
+		return e.Deep || e.Command >= 0 && e.Command < len(p.Facts.Commands) && slices.Contains([]string{"chown", "chgrp"}, p.Facts.Commands[e.Command].Name)
+	}
 	back := func(_ *guard.Pass, e guard.Effect) bool { return e.Loss.Recoverable() }
 	return []Entry{
 		{"default/read", guard.Read, nil, "", allow, "reading is free here", nil},
-		{"default/mode", guard.Write, []string{"metadata"}, "of a whole tree", llm, "changes mode, owner or times of a whole tree", deep},
+		{"default/mode", guard.Write, []string{"metadata"}, "of a whole tree, or by chown", llm, "changes the owner, or a whole tree", owner},
 		{"default/write", guard.Write, []string{"", "append", "create", "metadata"}, "", allow, "writing is free here", nil},
 		{"default/format", guard.Write, []string{"format"}, "", ask, "writes a file system or partition table", nil},
 		{"default/delete", guard.Delete, []string{""}, "that git or this session could bring back", allow, "nothing would be lost for good", back},
@@ -50,7 +52,8 @@ func Defaults(pol Policy) []Entry {
 		{"default/restore", guard.Install, []string{"project"}, "", allow, "installs what the project names", nil},
 		{"default/install", guard.Install, []string{"add", "remove"}, "", llm, "adds or removes a package of the project", nil},
 		{"default/install-global", guard.Install, []string{"", "global", "system"}, "", ask, "installs outside the project", nil},
-		{"default/host", guard.Network, []string{"", "send"}, "to this machine; reading from known hosts", allow, "this machine or a known host", nil},
+		{"default/host", guard.Network, []string{""}, "this machine and known hosts", allow, "this machine or a known host", nil},
+		{"default/send", guard.Network, []string{"send"}, "to this machine", llm, "sends data to a service of this machine", nil},
 		{"default/look", guard.Remote, []string{"read"}, "", allow, "looks at another system", nil},
 		{"default/push", guard.Remote, []string{"push"}, "", llm, "pushes commits", nil},
 		{"default/remote", guard.Remote, []string{""}, "", llm, "changes another system", nil},

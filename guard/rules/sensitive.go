@@ -16,6 +16,9 @@ func sensitive(pol Policy) []guard.Rule {
 			"Denies changing handrail's own configuration, guards, state and audit log, and reading its keys. No call may loosen the guard.",
 			func(e guard.Effect) bool { return changes(e) || e.Kind == guard.Read && e.Action != "list" },
 			func(p *guard.Pass, i int, e guard.Effect) {
+				if pol.Home != "" && e.Target != pol.Home && within(e.Target, pol.Home) {
+					return // fs/system-tree or fs/outside says it
+				}
 				if own := ownFile(pol.Own, e); own != "" {
 					p.Report(i, guard.VerdictDeny, would(p, i)+"; "+own+" belongs to handrail itself", "ask the user to change it outside this session")
 				}
