@@ -45,8 +45,8 @@ func newID() string { return "call-" + strings.ToLower(rand.Text()[:16]) }
 
 func (j *job) run(ctx context.Context) *Result {
 	b := j.box
-	if b.Guard == nil || b.Reader == nil || b.Audit == nil || len(j.call.Roots) == 0 {
-		return j.refuse(&guard.Decision{Rule: "guard/error", Reason: "the server is not set up: guard, reader, audit log or workspace root is missing"})
+	if b.Guard == nil || b.Reader == nil || b.Reader.Table == nil || b.Audit == nil || len(j.call.Roots) == 0 {
+		return j.refuse(&guard.Decision{Rule: "guard/error", Reason: "the server is not set up: guard, reader, command table, audit log or workspace root is missing"})
 	}
 	req, facts, err := j.read()
 	if err != nil {

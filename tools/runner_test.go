@@ -21,8 +21,12 @@ import (
 // start runs text with real bash in a new directory.
 func start(t *testing.T, ctx context.Context, text string, timeout time.Duration) (*ending, string) {
 	t.Helper()
+	return startIn(t, ctx, resolved(t.TempDir()), text, timeout)
+}
+
+func startIn(t *testing.T, ctx context.Context, dir, text string, timeout time.Duration) (*ending, string) {
+	t.Helper()
 	testkit.Require(t, "bash", "apt-get install bash")
-	dir := resolved(t.TempDir())
 	id := newID()
 	s := &script{text: text, dir: dir, id: id, timeout: timeout, env: narrow(environment(os.Environ(), nil, dir), nil, id)}
 	e, err := s.run(ctx)
@@ -91,10 +95,13 @@ func TestRunnerLeavesNothingBehind(t *testing.T) {
 		for _, end := range []string{"exit", "timeout", "cancel"} {
 			t.Run(name+"/"+end, func(t *testing.T) {
 				t.Parallel()
+				if end == "timeout" && !strings.HasPrefix(name, "setsid") {
+					t.Skip("ends as a cancelled one does")
+				}
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
-				timeout := time.Minute
-				text := text + "\nfor i in {1..100}; do [ -s pids ] && break; sleep 0.05; done; echo ready\n"
+				dir, timeout := resolved(t.TempDir()), time.Minute
+				text := text + "\nfor i in {1..100}; do [ -s pids ] && break; sleep 0.05; done; echo ready; touch ready\n"
 				if end != "exit" {
 					text += "sleep 200"
 				}
@@ -102,9 +109,14 @@ func TestRunnerLeavesNothingBehind(t *testing.T) {
 				case "timeout":
 					timeout = 3 * time.Second
 				case "cancel":
-					time.AfterFunc(3*time.Second, cancel)
+					go func() {
+						for !exists(dir+"/ready") && ctx.Err() == nil {
+							time.Sleep(20 * time.Millisecond)
+						}
+						cancel()
+					}()
 				}
-				e, dir := start(t, ctx, text, timeout)
+				e, _ := startIn(t, ctx, dir, text, timeout)
 				if e.timedOut != (end == "timeout") || e.cancelled != (end == "cancel") {
 					t.Errorf("timed out %v, cancelled %v", e.timedOut, e.cancelled)
 				}

@@ -28,8 +28,8 @@ var phrases = map[act]string{
 	{guard.Code, ""}:       "runs the code in %s", {guard.Code, "project"}: "runs code of the project: %s",
 	{guard.Code, "inline"}: "runs code given on the command line: %s", {guard.Code, "stdin"}: "runs code that comes through a pipe: %s",
 	{guard.Code, "downloaded"}: "runs code from the network: %s",
-	{guard.Install, ""}:        "installs %s", {guard.Install, "project"}: "installs the packages that the project names: %s",
-	{guard.Install, "add"}: "adds the package %s to the project", {guard.Install, "global"}: "installs %s for your user",
+	{guard.Install, "project"}: "installs the packages that the project names: %s",
+	{guard.Install, "add"}:     "adds the package %s to the project", {guard.Install, "global"}: "installs %s for your user",
 	{guard.Install, "system"}: "installs %s for the whole machine", {guard.Install, "remove"}: "removes the package %s",
 	{guard.Network, ""}: "reaches %s", {guard.Network, "send"}: "sends data to %s",
 	{guard.Network, "listen"}: "opens a port: %s", {guard.Network, "scan"}: "scans %s", {guard.Network, "shell"}: "opens a shell on %s",
@@ -75,6 +75,9 @@ func Describe(e guard.Effect) string {
 		target += " and everything below it"
 	}
 	text := fmt.Sprintf(phrase, target)
+	if e.Loss != nil {
+		text += " (" + e.Loss.String() + ")"
+	}
 	if e.Note != "" {
 		text += " (" + e.Note + ")"
 	}
