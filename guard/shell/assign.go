@@ -233,6 +233,13 @@ func (w *reading) declared(st *state, c *call, n string, v value, given bool, op
 		}
 		return
 	}
+	if c.name == "local" || (c.name == "declare" || c.name == "typeset") && !strings.Contains(opts, "g") {
+		if i := len(w.calls) - 1; i >= 0 && w.calls[i].locals != nil {
+			if _, ok := w.calls[i].locals[n]; !ok {
+				w.calls[i].locals[n] = st.lookup(n)
+			}
+		}
+	}
 	switch {
 	case strings.Contains(opts, "n") && c.name != "export":
 		if !given || v.one.class != exact {

@@ -51,12 +51,10 @@ func (w *reading) simple(st *state, x *syntax.CallExpr, redirs []*syntax.Redirec
 
 // assigned runs a command with assignments before it: they hold for it alone.
 func (w *reading) assigned(st *state, list []*syntax.Assign, c *call, words []field) (fail *state) {
-	saved := make(map[string]value, len(list))
-	had := make(map[string]bool, len(list))
+	saved := make(map[string]*value, len(list))
 	for _, a := range list {
 		if a.Name != nil {
-			saved[a.Name.Value], had[a.Name.Value] = st.vars[a.Name.Value], false
-			_, had[a.Name.Value] = st.vars[a.Name.Value]
+			saved[a.Name.Value] = st.lookup(a.Name.Value)
 		}
 	}
 	w.assigns(st, list, w.next())
@@ -73,14 +71,7 @@ func (w *reading) assigned(st *state, list []*syntax.Assign, c *call, words []fi
 		if s == nil {
 			continue
 		}
-		for n := range had {
-			if had[n] {
-				s.set(n, saved[n])
-			} else if s.vars != nil {
-				s.set(n, value{})
-				delete(s.vars, n)
-			}
-		}
+		s.restore(saved)
 	}
 	return fail
 }
@@ -232,7 +223,7 @@ func (w *reading) function(st *state, c *call, f function) (fail *state) {
 		w.hide(c.index, "a function calls itself too deep to be followed", c.typed)
 		return nil
 	}
-	w.calls = append(w.calls, frame{c.name, key.String(), st.async})
+	w.calls = append(w.calls, frame{name: c.name, args: key.String(), async: st.async, locals: map[string]*value{}})
 	args, open, src := st.args, st.open, st.src
 	st.args, st.open, st.src = nil, false, f.src
 	for _, a := range c.words {
@@ -249,12 +240,27 @@ func (w *reading) function(st *state, c *call, f function) (fail *state) {
 		w.stmt(other, body)
 		st.merge(other)
 	}
+	locals := w.calls[len(w.calls)-1].locals
 	w.calls = w.calls[:len(w.calls)-1]
-	st.args, st.open, st.src = args, open, src
-	if fail != nil {
-		fail.args, fail.open, fail.src = args, open, src
+	for _, s := range []*state{st, fail} {
+		if s != nil {
+			s.args, s.open, s.src = args, open, src
+			s.restore(locals)
+		}
 	}
 	return fail
+}
+
+// restore gives variables that were local to a function their old values.
+func (st *state) restore(locals map[string]*value) {
+	for n, v := range locals {
+		if v != nil {
+			st.set(n, *v)
+			continue
+		}
+		st.set(n, value{})
+		delete(st.vars, n)
+	}
 }
 
 // systemDirs hold installed programs, known by their base names.

@@ -18,7 +18,7 @@ var seeds = []string{
 	"echo cm0= | base64 -d | sh", "printf '%*s' 3 x", "printf '%d %x' 1 2 3", "read -ra a <<< 'x y'; echo ${a[1]}", "x=a; y=x; echo ${!y}", "echo ${x:-${y:-${z:-a}}}",
 	"cd a && cd - && popd && pushd", "source <(echo ls)", "bash <<< 'bash <<< ls'", "a=~:~; echo ~root ~+ ~-", "echo \\\n a", "if a; then b; elif c; then d; else e; fi",
 	"x='*'; echo $x \"$x\"", "echo $((1/0)) $((x=3,x++)) $((08))", "let 'x=1' y+=2", "ls \u00e9 \u202e", "echo a\\\r\nb", "time -p ! ls", "function f { ls; }; f",
-	"declare -n r=x; r=1; echo $x", "IFS=:; x=a:b; echo $x", "python3 -c 'import os; os.system(\"ls\")'", "sed 's/a/b/e' f", "awk 'BEGIN{system(\"ls\")}'", "echo ${x/a/b} ${x//a} ${x#*/} ${x%%.*}",
+	"declare -n r=x; r=1; echo $x", "IFS=:; x=a:b; echo $x", "python3 -c 'import os; os.system(\"ls\")'", "sed 's/a/b/e' f", "awk 'BEGIN{system(\"ls\")}'", "echo ${x/a/b} ${x//a/} ${x#*/} ${x%%.*}",
 	"f() { rm \"$1\"; }\nfor i in {1..40}; do f $i; done", "select x in a; do ls; done", "ls 2>&1 >&- <&3 &>f &>>g >|h", "{ { { ls; } } }", "(((a)))", "! ! ls", "a && b || c && d; e & f",
 	"mapfile -t a <<< 'x'; rm ${a[@]}", "hash -p /x ls", "shopt -s expand_aliases\nalias x=y\nx", "ln -s / x; rm -rf x/y", "x=$(<f); y=`<f`", "echo \"${a[@]}\" \"${a[*]}\" $* \"$@\"",
 }

@@ -209,6 +209,23 @@ func TestWrappingKeepsTheEffects(t *testing.T) {
 	}
 }
 
+// corpus returns the commands of a file of JSON lines.
+func corpus(t testing.TB, file string) (rows []string) {
+	t.Helper()
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(b)) {
+		var row struct{ Command string }
+		if err := json.Unmarshal([]byte(line), &row); err != nil {
+			t.Fatal(err)
+		}
+		rows = append(rows, row.Command)
+	}
+	return rows
+}
+
 // TestCorpus holds the laws on commands of one's own: HANDRAIL_CORPUS names a
 // file of JSON lines with a field "command".
 func TestCorpus(t *testing.T) {

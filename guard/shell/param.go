@@ -147,6 +147,9 @@ func (b *builder) param(e *syntax.ParamExp) {
 		b.unknown(unknown(nil))
 		return
 	}
+	if e.Exp != nil && b.alternative(e) {
+		return
+	}
 	elems, list, open := b.w.values(b.st, e)
 	star := e.Param.Value == "*" || indexIs(e.Index, "*") || e.Names == syntax.NamesPrefix
 	if !list || e.Length {
@@ -239,6 +242,8 @@ func (w *reading) base(st *state, n string, index syntax.ArithmExpr) (elems []te
 	}
 	if i, err := strconv.Atoi(n); err == nil {
 		switch {
+		case i <= 0:
+			return one(st.zero)
 		case i <= len(st.args):
 			return one(st.args[i-1])
 		case st.open:

@@ -2,6 +2,8 @@ package shell
 
 import (
 	"bytes"
+	"reflect"
+	"strconv"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -25,7 +27,7 @@ func (w *reading) print(tree *syntax.File, source string) string {
 		again, perr := p.Parse(strings.NewReader(out), "")
 		w.parsers.Put(p)
 		if perr == nil {
-			if twice, err := w.printed(again); err == nil && twice == out {
+			if twice, err := w.printed(again); err == nil && twice == out && bytes.Equal(outline(tree), outline(again)) {
 				return out
 			}
 		}
@@ -44,4 +46,76 @@ func (w *reading) printed(tree *syntax.File) (string, error) {
 	err := p.Print(&b, tree)
 	w.printers.Put(p)
 	return b.String(), err
+}
+
+// outline writes down a tree's nodes in order, without their places: two trees
+// with one outline mean the same.
+func outline(tree *syntax.File) []byte {
+	b := make([]byte, 0, 256)
+	lit := func(s string) {
+		b = append(strconv.AppendQuote(b, s), ' ')
+	}
+	num := func(kind byte, ns ...uint32) {
+		b = append(b, kind)
+		for _, n := range ns {
+			b = append(strconv.AppendUint(b, uint64(n), 10), ' ')
+		}
+	}
+	bit := func(on bool) uint32 {
+		if on {
+			return 1
+		}
+		return 0
+	}
+	syntax.Walk(tree, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case nil:
+			b = append(b, ')')
+			return true
+		case *syntax.Comment:
+		case *syntax.Lit:
+			lit(n.Value)
+		case *syntax.SglQuoted:
+			num('\'', bit(n.Dollar))
+			lit(n.Value)
+		case *syntax.DblQuoted:
+			num('"', bit(n.Dollar))
+		case *syntax.Stmt:
+			num('S', bit(n.Negated), bit(n.Background), bit(n.Coprocess), bit(n.Disown))
+		case *syntax.Assign:
+			num('=', bit(n.Append), bit(n.Naked))
+		case *syntax.Redirect:
+			num('>', uint32(n.Op))
+		case *syntax.BinaryCmd:
+			num('&', uint32(n.Op))
+		case *syntax.BinaryArithm:
+			num('a', uint32(n.Op))
+		case *syntax.UnaryArithm:
+			num('u', uint32(n.Op), bit(n.Post))
+		case *syntax.BinaryTest:
+			num('t', uint32(n.Op))
+		case *syntax.UnaryTest:
+			num('v', uint32(n.Op))
+		case *syntax.WhileClause:
+			num('W', bit(n.Until))
+		case *syntax.ForClause:
+			num('F', bit(n.Select))
+		case *syntax.CaseItem:
+			num('C', uint32(n.Op))
+		case *syntax.ProcSubst:
+			num('P', uint32(n.Op))
+		case *syntax.ExtGlob:
+			num('E', uint32(n.Op))
+		case *syntax.ParamExp:
+			num('$', bit(n.Excl), bit(n.Length), uint32(n.Names), bit(n.Repl != nil && n.Repl.All), bit(n.Slice != nil), bit(n.Index != nil))
+			if n.Exp != nil {
+				num('x', uint32(n.Exp.Op))
+			}
+		default:
+			b = append(b, reflect.TypeOf(n).String()...)
+		}
+		b = append(b, '(')
+		return true
+	})
+	return b
 }

@@ -93,6 +93,9 @@ type frame struct {
 	name  string
 	args  string
 	async int // pipes and background jobs around the call
+	// locals are the old values of a function's local variables; nil values for
+	// those that were not assigned. It is nil for a script.
+	locals map[string]*value
 }
 
 func (w *reading) whole(source, dir string) {

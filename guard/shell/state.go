@@ -178,6 +178,14 @@ func (st *state) set(n string, v value) {
 	st.vars[n] = v
 }
 
+// lookup returns a copy of a variable that was assigned, or nil.
+func (st *state) lookup(n string) *value {
+	if v, ok := st.vars[n]; ok {
+		return &v
+	}
+	return nil
+}
+
 func (st *state) define(n string, f function) {
 	if st.owned&ownFuncs == 0 || st.funcs == nil {
 		m := make(map[string]function, len(st.funcs)+1)

@@ -187,8 +187,19 @@ func (b *builder) part(p syntax.WordPart, first bool) {
 
 // lit appends literal source text, taking away its backslashes.
 func (b *builder) lit(s string, first bool) {
-	if first && !b.quoted && strings.HasPrefix(s, "~") {
-		s = b.tilde(s)
+	if first && !b.quoted {
+		if strings.HasPrefix(s, "~") {
+			s = b.tilde(s)
+		} else if n, v, ok := strings.Cut(s, "="); ok && b.split && strings.IndexByte(v, '~') >= 0 && syntax.ValidName(n) {
+			b.plain(n + "=") // bash expands tildes in words that look like assignments
+			for i, piece := range strings.Split(v, ":") {
+				if i > 0 {
+					b.plain(":")
+				}
+				b.lit(piece, true)
+			}
+			return
+		}
 	}
 	for len(s) > 0 {
 		i := strings.IndexByte(s, '\\')
