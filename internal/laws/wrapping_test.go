@@ -2,6 +2,7 @@ package laws
 
 import (
 	"regexp"
+	"strings"
 	"testing"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -49,7 +50,7 @@ var wrappings = []wrapping{
 }
 
 // nested finds cannot be told apart: the first ; or + ends the outer one.
-var nested = regexp.MustCompile(`\s(\\;|';'|";"|\+)(\s|$)`)
+var nested = regexp.MustCompile(`-(exec|ok)`)
 
 // Wrapping a command never loosens its verdict, unless the facts say that
 // something is hidden; and what is hidden is never allowed.
@@ -111,8 +112,12 @@ func TestRedirectionNeverLoosens(t *testing.T) {
 	law.report(t, 10000)
 }
 
-// parse returns the tree of a command, or nil.
+// parse returns the tree of a command, or nil. Rows whose meaning hangs on what
+// follows them, or that bash splits differently, are not taken.
 func parse(command string) *syntax.File {
+	if strings.HasSuffix(command, `\`) || strings.Contains(command, "\r") {
+		return nil
+	}
 	return parseAs(command, syntax.LangBash)
 }
 
