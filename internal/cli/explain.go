@@ -19,7 +19,7 @@ func explain(w io.Writer, facts *guard.Facts, d *guard.Decision) {
 		fmt.Fprintf(w, "  instead: %s\n", text.Visible(d.Instead))
 	}
 	fmt.Fprintf(w, "\nin %s\n", text.Visible(facts.Dir))
-	said := strictest(d.Findings)
+	said := about(d.Findings)
 	for i, c := range facts.Commands {
 		fmt.Fprintf(w, "%s %d:%d  %s\n", branch(i == len(facts.Commands)-1 && !loose(facts)), c.Line, c.Column, commandLine(facts, i))
 		var lines []string
@@ -61,14 +61,11 @@ func loose(facts *guard.Facts) bool {
 	return false
 }
 
-// strictest is the finding that counts about each effect. Findings are sorted,
-// strictest first.
-func strictest(findings []guard.Finding) map[int]guard.Finding {
-	said := map[int]guard.Finding{}
+// about sorts findings by their effect; they stay in order, strictest first.
+func about(findings []guard.Finding) map[int][]guard.Finding {
+	said := map[int][]guard.Finding{}
 	for _, f := range findings {
-		if _, ok := said[f.Effect]; !ok && f.Effect >= 0 {
-			said[f.Effect] = f
-		}
+		said[f.Effect] = append(said[f.Effect], f)
 	}
 	return said
 }
@@ -123,8 +120,9 @@ func quote(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// effectLine shows an effect and what was said about it, in columns.
-func effectLine(e guard.Effect, f guard.Finding) string {
+// effectLine shows an effect and what was said about it, in columns: the
+// strictest finding, and the others that are no allow.
+func effectLine(e guard.Effect, said []guard.Finding) string {
 	kind := e.Kind.String()
 	if e.Action != "" {
 		kind += "/" + e.Action
@@ -136,9 +134,17 @@ func effectLine(e guard.Effect, f guard.Finding) string {
 	case !e.Exact && e.Kind != guard.Unknown:
 		target += "  (or somewhere below)"
 	}
-	line := kind + "\t" + oneLine(target) + "\t" + f.Verdict.String() + " " + f.Rule
-	if f.Verdict != guard.VerdictAllow && f.Reason != "" {
-		line += ": " + oneLine(f.Reason)
+	line := kind + "\t" + oneLine(target) + "\t"
+	for i, f := range said {
+		switch {
+		case i == 0 && f.Verdict == guard.VerdictAllow:
+			return line + f.Verdict.String() + " " + f.Rule
+		case f.Verdict == guard.VerdictAllow:
+			return line
+		case i > 0:
+			line += "; "
+		}
+		line += f.Verdict.String() + " " + f.Rule + ": " + oneLine(f.Reason)
 	}
 	return line
 }
