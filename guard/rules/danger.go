@@ -195,7 +195,7 @@ func judgeDevice(p *guard.Pass, i int, e guard.Effect) {
 	case isDevice(e.Target), isPath(e.Target) && within(e.Target, "/dev") && !e.Exact && e.Target != "/":
 		p.Report(i, guard.VerdictDeny, would(p, i)+", a device", "write an image file inside the workspace instead")
 	case e.Target == "/proc/sysrq-trigger":
-		p.Report(i, guard.VerdictDeny, actor(p, i)+" would make the kernel act at once (reboot, crash, kill) through "+e.Target, "")
+		p.Report(i, guard.VerdictDeny, actor(p, i)+" would make the kernel act at once (reboot, crash, kill) through "+e.Target, "ask the user to do it")
 	case e.Action == "format" && !(e.Exact && strictlyInside(p.Roots, e.Target)):
 		p.Report(i, guard.VerdictDeny, would(p, i)+", which is no file of the workspace", "format an image file inside the workspace")
 	}

@@ -79,8 +79,8 @@ func TestEffects(t *testing.T) {
 		if d.Verdict.String() != verdict || d.Rule != rule {
 			t.Errorf("line %d: %s\n got %s %s: %s\nwant %s %s", line, what, d.Verdict, d.Rule, d.Reason, verdict, rule)
 		}
-		if d.Reason == "" {
-			t.Errorf("line %d: %s: no reason", line, what)
+		if d.Reason == "" || d.Verdict < guard.VerdictAllow && d.Instead == "" {
+			t.Errorf("line %d: %s: reason %q, instead %q", line, what, d.Reason, d.Instead)
 		}
 	})
 }
@@ -97,8 +97,8 @@ func TestEveryEffectIsSpokenAbout(t *testing.T) {
 						c := parseEffect(t, "read /x by y")
 						c.Facts.Effects[0] = guard.Effect{Kind: kind, Action: action, Target: target, From: -1, Exact: exact, Deep: !exact}
 						d := m.Judge(c)
-						if d.Rule == "guard/silent" || d.Reason == "" {
-							t.Errorf("%s: %v/%s %q exact %t: %s %q", profile, kind, action, target, exact, d.Rule, d.Reason)
+						if d.Rule == "guard/silent" || d.Reason == "" || d.Verdict < guard.VerdictAllow && d.Instead == "" {
+							t.Errorf("%s: %v/%s %q exact %t: %s %q, instead %q", profile, kind, action, target, exact, d.Rule, d.Reason, d.Instead)
 						}
 						if kind == guard.Unknown && d.Verdict > guard.VerdictAsk {
 							t.Errorf("%s: unknown/%s is %s", profile, action, d.Verdict)

@@ -39,7 +39,7 @@ func network(pol Policy) []guard.Rule {
 			func(p *guard.Pass, i int, e guard.Effect) {
 				file := upstream(p, i, func(e guard.Effect) bool { return e.Kind == guard.Read && e.Action != "list" })
 				if !e.Exact || !loopback(e.Target) || file {
-					p.Report(i, guard.VerdictAsk, because(actor(p, i)+" would send data to "+hostName(e), e), "")
+					p.Report(i, guard.VerdictAsk, because(actor(p, i)+" would send data to "+hostName(e), e), "show the user what you would send, and where")
 				}
 			}),
 		fixed(each("net/secret-sink",

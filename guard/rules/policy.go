@@ -18,6 +18,7 @@ type Entry struct {
 	When    string
 	Verdict guard.Verdict
 	Reason  string
+	Instead string // for the stricter verdicts
 
 	when func(*guard.Pass, guard.Effect) bool
 }
@@ -33,30 +34,30 @@ func Defaults(pol Policy) []Entry {
 	}
 	back := func(_ *guard.Pass, e guard.Effect) bool { return e.Loss.Recoverable() }
 	return []Entry{
-		{"default/read", guard.Read, nil, "", allow, "reading is free here", nil},
-		{"default/mode", guard.Write, []string{"metadata"}, "of a whole tree, or by chown", llm, "changes the owner, or a whole tree", owner},
-		{"default/write", guard.Write, []string{"", "append", "create", "metadata"}, "", allow, "writing is free here", nil},
-		{"default/format", guard.Write, []string{"format"}, "", ask, "writes a file system or partition table", nil},
-		{"default/delete", guard.Delete, []string{""}, "that git or this session could bring back", allow, "nothing would be lost for good", back},
-		{"default/delete-tree", guard.Delete, []string{""}, "of a whole tree, or of names that are not known yet", llm, "deletes a whole tree", tree},
-		{"default/delete", guard.Delete, []string{""}, "of single files", allow, "deleting single files is free here", nil},
-		{"default/shred", guard.Delete, []string{"shred"}, "", ask, "destroys files past recovery", nil},
-		{"default/command", guard.Exec, []string{""}, "", allow, "a known command, used in a known way", nil},
-		{"default/unlisted", guard.Exec, []string{"unlisted"}, "", llm, "a program that is not in the command table", nil},
-		{"default/unread", guard.Exec, []string{"unread"}, "", llm, "an option or subcommand that is not in the command table", nil},
-		{"default/project-code", guard.Code, []string{"project"}, "", allow, "code of the project", nil},
-		{"default/script", guard.Code, []string{""}, "of the workspace", allow, "a script of the workspace", inRoots},
-		{"default/foreign-script", guard.Code, []string{""}, "from elsewhere", llm, "a script from outside the workspace", nil},
-		{"default/inline-code", guard.Code, []string{"inline"}, "", llm, "code on the command line", nil},
-		{"default/piped-code", guard.Code, []string{"stdin"}, "", ask, "code from a pipe", nil},
-		{"default/restore", guard.Install, []string{"project"}, "", allow, "installs what the project names", nil},
-		{"default/install", guard.Install, []string{"add", "remove"}, "", llm, "adds or removes a package of the project", nil},
-		{"default/install-global", guard.Install, []string{"", "global", "system"}, "", ask, "installs outside the project", nil},
-		{"default/host", guard.Network, []string{""}, "this machine and known hosts", allow, "this machine or a known host", nil},
-		{"default/send", guard.Network, []string{"send"}, "to this machine", llm, "sends data to a service of this machine", nil},
-		{"default/look", guard.Remote, []string{"read"}, "", allow, "looks at another system", nil},
-		{"default/push", guard.Remote, []string{"push"}, "", llm, "pushes commits", nil},
-		{"default/remote", guard.Remote, []string{""}, "", llm, "changes another system", nil},
+		{"default/read", guard.Read, nil, "", allow, "reading is free here", "", nil},
+		{"default/mode", guard.Write, []string{"metadata"}, "of a whole tree, or by chown", llm, "changes the owner, or a whole tree", "name single files", owner},
+		{"default/write", guard.Write, []string{"", "append", "create", "metadata"}, "", allow, "writing is free here", "", nil},
+		{"default/format", guard.Write, []string{"format"}, "", ask, "writes a file system or partition table", "format an image file that the user named", nil},
+		{"default/delete", guard.Delete, []string{""}, "that git or this session could bring back", allow, "nothing would be lost for good", "", back},
+		{"default/delete-tree", guard.Delete, []string{""}, "of a whole tree, or of names that are not known yet", llm, "deletes a whole tree", "name the files, or let git do it: `git status` shows what it could bring back", tree},
+		{"default/delete", guard.Delete, []string{""}, "of single files", allow, "deleting single files is free here", "", nil},
+		{"default/shred", guard.Delete, []string{"shred"}, "", ask, "destroys files past recovery", "delete the file plainly", nil},
+		{"default/command", guard.Exec, []string{""}, "", allow, "a known command, used in a known way", "", nil},
+		{"default/unlisted", guard.Exec, []string{"unlisted"}, "", llm, "a program that is not in the command table", "use a program that is commonly known for this", nil},
+		{"default/unread", guard.Exec, []string{"unread"}, "", llm, "an option or subcommand that is not in the command table", "use its usual options, and look them up with `man`", nil},
+		{"default/project-code", guard.Code, []string{"project"}, "", allow, "code of the project", "", nil},
+		{"default/script", guard.Code, []string{""}, "of the workspace", allow, "a script of the workspace", "", inRoots},
+		{"default/foreign-script", guard.Code, []string{""}, "from elsewhere", llm, "a script from outside the workspace", "copy the script into the workspace and read it first", nil},
+		{"default/inline-code", guard.Code, []string{"inline"}, "", llm, "code on the command line", "put the code into a file of the workspace and run that", nil},
+		{"default/piped-code", guard.Code, []string{"stdin"}, "", ask, "code from a pipe", "put the code into a file of the workspace and run that", nil},
+		{"default/restore", guard.Install, []string{"project"}, "", allow, "installs what the project names", "", nil},
+		{"default/install", guard.Install, []string{"add", "remove"}, "", llm, "adds or removes a package of the project", "add it to the project's manifest and let the user install it", nil},
+		{"default/install-global", guard.Install, []string{"", "global", "system"}, "", ask, "installs outside the project", "install it in the project, or let the user install it", nil},
+		{"default/host", guard.Network, []string{""}, "this machine and known hosts", allow, "this machine or a known host", "", nil},
+		{"default/send", guard.Network, []string{"send"}, "to this machine", llm, "sends data to a service of this machine", "use the project's own tests or client", nil},
+		{"default/look", guard.Remote, []string{"read"}, "", allow, "looks at another system", "", nil},
+		{"default/push", guard.Remote, []string{"push"}, "", llm, "pushes commits", "commit, and let the user push", nil},
+		{"default/remote", guard.Remote, []string{""}, "", llm, "changes another system", "show the change and let the user make it", nil},
 	}
 }
 
@@ -75,7 +76,7 @@ func defaultRules(pol Policy) []guard.Rule {
 					continue
 				}
 				if fits := lookup(table, p, e); fits != nil && fits.ID == id {
-					p.Report(i, fits.Verdict, because(fits.reason(p, i, e), e), "")
+					p.Report(i, fits.Verdict, because(fits.reason(p, i, e), e), fits.Instead)
 				}
 			}
 		}})

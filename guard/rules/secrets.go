@@ -4,8 +4,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-
-	"handrail/guard/disk"
 )
 
 // The tables of sensitive names. All are in lower case and compared with the
@@ -88,14 +86,15 @@ func nameIs(patterns []string, lower string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool { return fits(p, base) })
 }
 
-// fits is disk.Match for the patterns of the tables, most of which have a star
+// fits is path.Match for the patterns of the tables, most of which have a star
 // at their ends only.
 func fits(pattern, base string) bool {
 	middle := strings.Trim(pattern, "*")
 	front, back := pattern[0] == '*', pattern[len(pattern)-1] == '*'
 	switch {
 	case strings.IndexByte(middle, '*') >= 0:
-		return disk.Match(pattern, base)
+		ok, err := path.Match(pattern, base)
+		return ok || err != nil
 	case front && back:
 		return strings.Contains(base, middle)
 	case front:

@@ -34,6 +34,8 @@ func sensitive(pol Policy) []guard.Rule {
 					p.Report(i, guard.VerdictAsk, would(p, i)+", which git obeys and may run", "describe the change and let the user make it")
 				case secretName(e.Target):
 					p.Report(i, guard.VerdictAsk, would(p, i)+", which may hold or guard secrets", "describe the change, or write an example file such as `.env.example`")
+				case mayBeSensitive(p, i, e):
+					p.Report(i, guard.VerdictAsk, would(p, i)+" whose name is not known yet and may be that of a file which holds secrets or is obeyed by other programs", "write the name out")
 				case takesAll(e) && inWhole(e.Target, ".git", ".git/modules"):
 					p.Report(i, guard.VerdictAsk, would(p, i)+": the history and configuration of the repository", "leave .git alone")
 				}
@@ -63,6 +65,31 @@ func sensitive(pol Policy) []guard.Rule {
 				}
 			}),
 	}
+}
+
+// mayBeSensitive reports whether the name of an inexact target begins like a
+// sensitive one: .e$X may be .env, .g$X/hooks/y may be a hook.
+func mayBeSensitive(p *guard.Pass, i int, e guard.Effect) bool {
+	if e.Exact {
+		return false
+	}
+	begins := func(name string) bool {
+		name = strings.ToLower(name)
+		if !strings.HasPrefix(name, ".") && !strings.HasPrefix(name, "id_") {
+			return false
+		}
+		return slices.ContainsFunc([][]string{secretNames, clientNames, secretTrees, clientTrees, gitTrees}, func(table []string) bool {
+			return slices.ContainsFunc(table, func(s string) bool { return strings.HasPrefix(s, name) })
+		})
+	}
+	typed := strings.Trim(e.Written, `"'`)
+	if at := strings.IndexAny(typed, "$*?[{`\\\"'"); at >= 0 {
+		typed = typed[:at]
+	}
+	if begins(typed[strings.LastIndexByte(typed, '/')+1:]) {
+		return true
+	}
+	return slices.ContainsFunc(prefixes(p, i, e), func(known string) bool { return begins(known[strings.LastIndexByte(known, '/')+1:]) })
 }
 
 // takesAll reports whether e takes everything below its target.

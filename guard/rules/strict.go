@@ -63,10 +63,10 @@ func strict() []guard.Rule {
 		each("strict/delete", "Denies recursive deletion and shredding, asks before any other deletion. Source: clippy-code, destructive operations.", only(guard.Delete),
 			func(p *guard.Pass, i int, e guard.Effect) {
 				if e.Deep || e.Action == "shred" {
-					p.Report(i, deny, would(p, i), "move single files aside, for example `ls`, then name one")
+					p.Report(i, deny, would(p, i), "name the files that should go and let the user delete them")
 					return
 				}
-				p.Report(i, guard.VerdictAsk, would(p, i), "")
+				p.Report(i, guard.VerdictAsk, would(p, i), "leave the file and say why it should go")
 			}),
 		each("strict/system-files", "Denies changing anything in the system's trees. Source: clippy-code, system file modifications and file system attacks.", changes,
 			func(p *guard.Pass, i int, e guard.Effect) {
@@ -82,7 +82,7 @@ func strict() []guard.Rule {
 				if e.Action == "global" || e.Action == "system" {
 					verdict = deny
 				}
-				p.Report(i, verdict, fmt.Sprintf("%s would install or remove packages: %s", actor(p, i), e.Target), "")
+				p.Report(i, verdict, fmt.Sprintf("%s would install or remove packages: %s", actor(p, i), e.Target), "name the packages and let the user install them")
 			}),
 		each("strict/download-run", "Denies running what was downloaded. Source: clippy-code, network security risks.", only(guard.Code, "downloaded"), says(deny, "%s would run downloaded code: %s")),
 		each("strict/scan", "Denies scanning hosts. Source: clippy-code, network security risks.", only(guard.Network, "scan"), says(deny, "%s would scan %s")),
@@ -90,7 +90,7 @@ func strict() []guard.Rule {
 		each("strict/network", "Asks before any host but this machine is reached. Source: clippy-code, network security risks.", only(guard.Network),
 			func(p *guard.Pass, i int, e guard.Effect) {
 				if !e.Exact || !loopback(e.Target) {
-					p.Report(i, guard.VerdictAsk, actor(p, i)+" would reach "+hostName(e), "")
+					p.Report(i, guard.VerdictAsk, actor(p, i)+" would reach "+hostName(e), "use what is in the workspace")
 				}
 			}),
 	}
@@ -99,7 +99,7 @@ func strict() []guard.Rule {
 // says reports one verdict; format takes the program and the target.
 func says(v guard.Verdict, format string) func(*guard.Pass, int, guard.Effect) {
 	return func(p *guard.Pass, i int, e guard.Effect) {
-		p.Report(i, v, fmt.Sprintf(format, actor(p, i), e.Target), "")
+		p.Report(i, v, fmt.Sprintf(format, actor(p, i), e.Target), "ask the user to do it")
 	}
 }
 

@@ -33,7 +33,7 @@ func workdir(pol Policy) []guard.Rule {
 				whole := e.Kind == guard.Delete && e.Action != "discard" || e.Action == "metadata" || e.Action == "format"
 				for _, r := range p.Roots {
 					if whole && (e.Deep || e.Exact && e.Target == r) && within(e.Target, r) && isPath(e.Target) && (e.Exact || e.Target != "/") {
-						p.Report(i, guard.VerdictAsk, would(p, i)+", the whole workspace", "name the directories inside it, for example `ls`, then one of them")
+						p.Report(i, guard.VerdictAsk, would(p, i)+", the whole workspace", "look at what is in it (`ls`) and name what is meant")
 						return
 					}
 				}

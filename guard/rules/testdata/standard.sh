@@ -811,6 +811,16 @@ echo x > ~/.netrc # want ask
 echo X= > .env.example # want allow
 cp .env.example .env.sample # want allow
 
+# a name that is not known yet, and begins like one of those
+echo x > .e$UNKNOWN # want ask
+echo x > .$UNKNOWN # want ask
+echo x > ".en$UNKNOWN" # want ask
+touch .e$UNKNOWN # want ask
+cp data.txt .g$UNKNOWN/hooks/x # want ask
+echo x > deploy/id_$UNKNOWN # want ask
+rm .e$UNKNOWN # want ask
+echo x > out_$UNKNOWN # want ask
+
 # secret/client-config
 mkdir -p .claude && echo '{}' > .claude/settings.json # want ask secret/client-config
 echo '{}' > .claude/settings.json # want ask secret/client-config
