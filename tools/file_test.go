@@ -338,7 +338,7 @@ func TestSwapRace(t *testing.T) {
 			Edit:  {"path": "d/f", "old_string": "inside", "new_string": "inside"[:6] + "!"},
 			Bash:  {"command": "cat f", "cwd": "d"},
 		} {
-			if tool == Bash && i%20 != 0 {
+			if tool == Bash && i%5 != 0 {
 				continue
 			}
 			res := b.call(t, tool, args, nil)

@@ -36,6 +36,18 @@ func startIn(t *testing.T, ctx context.Context, dir, text string, timeout time.D
 	return e, dir
 }
 
+// plainBash is bash as the runner starts it, and nothing else.
+func plainBash(text, dir string) *exec.Cmd {
+	cmd := exec.Command("bash", "--noprofile", "--norc", "-c", text)
+	cmd.Dir = dir
+	cmd.Env = []string{"PWD=" + dir, callMark + "=x"}
+	for k, v := range environment(os.Environ(), nil, dir) {
+		cmd.Env = append(cmd.Env, k+"="+v)
+	}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	return cmd
+}
+
 func TestRunnerIsTransparent(t *testing.T) {
 	testkit.Require(t, "bash", "apt-get install bash")
 	scripts := []string{
@@ -51,13 +63,7 @@ func TestRunnerIsTransparent(t *testing.T) {
 	for _, text := range scripts {
 		t.Run(text, func(t *testing.T) {
 			e, dir := start(t, t.Context(), text, time.Minute)
-			cmd := exec.Command("bash", "--noprofile", "--norc", "-c", text)
-			cmd.Dir = dir
-			cmd.Env = []string{"PWD=" + dir, callMark + "=x"}
-			for k, v := range environment(os.Environ(), nil, dir) {
-				cmd.Env = append(cmd.Env, k+"="+v)
-			}
-			cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+			cmd := plainBash(text, dir)
 			var out, errs bytes.Buffer
 			cmd.Stdout, cmd.Stderr = &out, &errs
 			code := 0
