@@ -46,22 +46,24 @@ type trees struct {
 var handedOver = []string{"/usr/local", "/usr/local/bin", "/usr/local/lib", "/usr/src", "/opt", "/opt/homebrew", "/srv", "/mnt", "/media"}
 
 func newTrees(home string) *trees {
-	t := &trees{home: home}
+	t := &trees{home: strings.ToLower(home)}
 	t.vital = []string{"/bin", "/boot", "/dev", "/lib", "/lib32", "/lib64", "/libx32", "/proc", "/sbin", "/sys", "/usr/bin", "/usr/sbin",
-		"/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/libexec", "/System", "/private/etc/ssh", "/etc/ssh", "/etc/pam.d", "/etc/systemd", "/etc/sudoers.d",
+		"/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/libexec", "/system", "/private/etc/ssh", "/etc/ssh", "/etc/pam.d", "/etc/systemd", "/etc/sudoers.d",
 		"/var/lib/dpkg", "/var/lib/rpm", "/var/lib/pacman", "/var/lib/apk", "/usr/share", "/usr/include"}
 	t.whole = append([]string{"/", "/etc", "/usr", "/var", "/opt", "/root", "/run", "/srv", "/home", "/mnt", "/media", "/nix", "/nix/store", "/snap",
 		"/usr/local", "/usr/local/bin", "/usr/local/lib", "/usr/src", "/var/lib", "/var/log", "/var/spool", "/var/mail", "/var/run", "/var/db", "/var/backups",
 		"/etc/passwd", "/etc/shadow", "/etc/group", "/etc/gshadow", "/etc/sudoers", "/etc/fstab",
-		"/Users", "/Library", "/Applications", "/Volumes", "/Network", "/cores", "/private", "/private/etc", "/private/var", "/private/var/db", "/opt/homebrew"}, t.vital...)
+		"/users", "/library", "/applications", "/volumes", "/network", "/cores", "/private", "/private/etc", "/private/var", "/private/var/db", "/opt/homebrew"}, t.vital...)
 	return t
 }
 
 func (t *trees) judge(p *guard.Pass, i int, e guard.Effect) {
-	if !isPath(e.Target) || strings.HasPrefix(e.Target, "/dev/shm/") {
+	folded := e // file systems that fold case take /ETC for /etc
+	folded.Target = strings.ToLower(e.Target)
+	if !isPath(e.Target) || strings.HasPrefix(folded.Target, "/dev/shm/") || strictlyInside(p.Roots, e.Target) {
 		return // fs/outside asks about what is no path
 	}
-	if !t.covers(p, i, e) {
+	if !t.covers(p, i, folded) {
 		return
 	}
 	instead := "name exactly what you want removed inside the workspace, for example `rm build/old.o`"
@@ -75,11 +77,9 @@ func (t *trees) judge(p *guard.Pass, i int, e guard.Effect) {
 	p.Report(i, guard.VerdictDeny, reason, instead)
 }
 
-// covers reports whether an effect takes a tree as a whole.
+// covers reports whether an effect, its target in lower case, takes a tree as a
+// whole.
 func (t *trees) covers(p *guard.Pass, i int, e guard.Effect) bool {
-	if strictlyInside(p.Roots, e.Target) {
-		return false
-	}
 	if !e.Exact { // somewhere below: a whole tree only if all below goes too
 		all := e.Deep || moves(p, i) && wholeDir(e.Written) || t.found(p, i, e)
 		return all && slices.ContainsFunc(prefixes(p, i, e), t.holds)
@@ -125,7 +125,7 @@ func (t *trees) tree(file string) bool {
 		return true
 	}
 	dir := path.Dir(file)
-	return dir == "/home" || dir == "/Users"
+	return dir == "/home" || dir == "/users"
 }
 
 // holds reports whether a tree's path, or that of something directly in one,
@@ -136,7 +136,7 @@ func (t *trees) holds(prefix string) bool {
 	}
 	begins := func(tree string) bool { return strings.HasPrefix(tree, prefix) }
 	return t.home != "" && begins(t.home) || slices.ContainsFunc(t.whole, begins) ||
-		within("/home", path.Dir(prefix)) && strings.Count(prefix, "/") == 2
+		strings.Count(prefix, "/") == 2 && (within("/home", path.Dir(prefix)) || within("/users", path.Dir(prefix)))
 }
 
 // prefixes returns what is known of an inexact target: its directory and, from
@@ -161,7 +161,7 @@ func prefixes(p *guard.Pass, i int, e guard.Effect) []string {
 			if name == "." || name == ".." { // .* and the like: all that is hidden, or more
 				name = ""
 			}
-			known = append(known, dir+name)
+			known = append(known, dir+strings.ToLower(name))
 		}
 	}
 	if len(known) == 0 && (!hidden || e.Target != "/") {
@@ -179,7 +179,7 @@ func strictlyInside(roots []string, file string) bool {
 var streams = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/random", "/dev/urandom", "/dev/ptmx"}
 
 func isStream(file string) bool {
-	return slices.Contains(streams, file) || within("/dev/fd", file) || within("/dev/pts", file)
+	return slices.Contains(streams, file) || within("/dev/fd", file)
 }
 
 // replaces are programs that put a new file in the place of what stood there,
@@ -187,6 +187,8 @@ func isStream(file string) bool {
 var replaces = []string{"mv", "ln", "install", "rsync", "tar", "unzip", "rename"}
 
 func judgeDevice(p *guard.Pass, i int, e guard.Effect) {
+	file := e.Target
+	e.Target = strings.ToLower(file)
 	switch c := p.CommandOf(i); {
 	case isStream(e.Target) && e.Exact:
 		if e.Kind == guard.Delete || e.Action == "metadata" || e.Action == "format" || c != nil && slices.Contains(replaces, c.Name) {
@@ -196,7 +198,7 @@ func judgeDevice(p *guard.Pass, i int, e guard.Effect) {
 		p.Report(i, guard.VerdictDeny, would(p, i)+", a device", "write an image file inside the workspace instead")
 	case e.Target == "/proc/sysrq-trigger":
 		p.Report(i, guard.VerdictDeny, actor(p, i)+" would make the kernel act at once (reboot, crash, kill) through "+e.Target, "ask the user to do it")
-	case e.Action == "format" && !(e.Exact && strictlyInside(p.Roots, e.Target)):
+	case e.Action == "format" && !(e.Exact && strictlyInside(p.Roots, file)):
 		p.Report(i, guard.VerdictDeny, would(p, i)+", which is no file of the workspace", "format an image file inside the workspace")
 	}
 }
@@ -207,5 +209,5 @@ func isDevice(file string) bool {
 	if file == "/proc/kcore" || file == "/proc/kmem" {
 		return true
 	}
-	return within("/dev", file) && !within("/dev/shm", file) && !isStream(file) && file != "/dev/fd" && file != "/dev/pts" && file != "/dev/mqueue"
+	return within("/dev", file) && !within("/dev/shm", file) && !within("/dev/pts", file) && !within("/dev/mqueue", file) && !isStream(file)
 }

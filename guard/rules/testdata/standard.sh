@@ -929,3 +929,8 @@ echo 'if' && if # want ask
 ls " # want ask
 ls ) # want ask
 xargs < data.txt -I{} {} # want ask
+
+# a file system on a file of the workspace is a question, elsewhere a refusal
+truncate -s 64M Disk.img # want allow
+mkfs.ext4 Disk.img # want ask default/format
+mkfs.ext4 /mnt/Disk.img # want deny disk/device
