@@ -178,7 +178,7 @@ func (w *reading) binary(st *state, x *syntax.BinaryArithm) (int, bool) {
 			w.arith(other, x.X)
 		}
 		w.arith(st, x.Y)
-		st.merge(other)
+		w.merge(st, other)
 		return 0, false
 	}
 	a, ok1 := w.arith(st, x.X)

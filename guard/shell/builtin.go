@@ -247,7 +247,7 @@ func (w *reading) dot(st *state, c *call) *state {
 		}
 		other := before.clone()
 		w.script(other, c, p, s)
-		st.merge(other)
+		w.merge(st, other)
 	}
 	return nil
 }

@@ -238,7 +238,7 @@ func (w *reading) function(st *state, c *call, f function) (fail *state) {
 		}
 		other := before.clone()
 		w.stmt(other, body)
-		st.merge(other)
+		w.merge(st, other)
 	}
 	locals := w.calls[len(w.calls)-1].locals
 	w.calls = w.calls[:len(w.calls)-1]

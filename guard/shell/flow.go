@@ -27,7 +27,7 @@ func (s *stream) add(o stream, depth int) {
 	switch {
 	case !s.some && (sure || o.class != exact):
 		s.s, s.class, s.file = o.s, o.class, o.file
-	case s.class == exact && o.class == exact && sure:
+	case s.class == exact && o.class == exact && sure && len(s.s)+len(o.s) < 1<<18:
 		s.s += o.s
 	default:
 		s.file = ""

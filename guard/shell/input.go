@@ -254,7 +254,7 @@ func formatOnce(b *strings.Builder, f string, args *[]field) bool {
 			for j < len(f) && strings.IndexByte("-+ #0123456789.*", f[j]) >= 0 {
 				j++
 			}
-			if j >= len(f) || strings.Contains(f[i:j], "*") {
+			if j >= len(f) || j-i > 5 || strings.Contains(f[i:j], "*") || b.Len() > 1<<16 {
 				return false
 			}
 			switch f[j] {

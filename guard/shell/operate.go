@@ -283,6 +283,9 @@ func trim(t, pat text, op syntax.ParExpOperator) text {
 		return text{s: "", class: wild, from: t.from}
 	}
 	s := t.s
+	if costly(pat.s, s) {
+		return unknown(t.from)
+	}
 	large := op == syntax.RemLargePrefix || op == syntax.RemLargeSuffix
 	best := -1
 	for i := 0; i <= len(s); i++ {
@@ -309,6 +312,14 @@ func trim(t, pat text, op syntax.ParExpOperator) text {
 	return text{s: s, from: t.from}
 }
 
+// costly reports whether matching a pattern all over s would take too long.
+func costly(pat, s string) bool {
+	if !strings.ContainsAny(pat, `*?[\\`) {
+		return len(s) > 1<<16
+	}
+	return len(s)*len(s)*len(pat) > 1<<22
+}
+
 // replace is ${n/orig/with} and ${n//orig/with}.
 func replace(t, orig, with text, all bool) text {
 	from := t.from.with(orig.from).with(with.from)
@@ -328,6 +339,9 @@ func replace(t, orig, with text, all bool) text {
 			return text{s: s + with.s, from: from}
 		}
 		return text{s: s, from: from}
+	}
+	if costly(pat, s) {
+		return unknown(from)
 	}
 	if strings.Contains(with.s, "&") { // bash 5.2 may put the match there
 		return unknown(from)

@@ -453,7 +453,7 @@ func sequence(fs []field) text {
 	default:
 		return text{class: name}
 	}
-	if step <= 0 || last-first > 1000 {
+	if step <= 0 || max(first, last, -first, -last) > 1<<32 || last-first > 1000 || step > 1<<32 {
 		return text{class: name}
 	}
 	var b strings.Builder

@@ -172,7 +172,7 @@ func unreadable(source string) string {
 		switch c := source[i]; {
 		case c >= utf8.RuneSelf:
 			ascii = false
-		case c == '\r' && i+1 < len(source) && source[i+1] != '\n':
+		case c == '\r' && (i+1 == len(source) || source[i+1] != '\n' || i > 0 && source[i-1] == '\\'):
 			return "a carriage return inside a line"
 		case c == 0x7f || c < ' ' && c != '\n' && c != '\t' && c != '\r':
 			return fmt.Sprintf("control character 0x%02x in the source", c)
@@ -233,6 +233,13 @@ func (w *reading) enter() bool {
 }
 
 func (w *reading) leave() { w.depth-- }
+
+// merge is st.merge, counted.
+func (w *reading) merge(st, o *state) {
+	if o != nil && o != st && w.step((len(st.vars)+len(o.vars))/8) {
+		st.merge(o)
+	}
+}
 
 func (w *reading) limit(why string) {
 	if !w.over {

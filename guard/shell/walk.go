@@ -21,7 +21,7 @@ func (w *reading) sequence(st *state, list []*syntax.Stmt) (fail *state) {
 		fail = w.stmt(st, s)
 		if fail != nil && i < len(list)-1 {
 			if !st.errexit {
-				st.merge(fail)
+				w.merge(st, fail)
 			}
 			fail = nil
 		}
@@ -32,7 +32,7 @@ func (w *reading) sequence(st *state, list []*syntax.Stmt) (fail *state) {
 // stmt reads one statement. It leaves in st what holds when it succeeds, and
 // returns what holds when it fails, or nil where that is the same.
 func (w *reading) stmt(st *state, s *syntax.Stmt) (fail *state) {
-	if !w.step(1) || !w.enter() {
+	if !w.step(1+len(st.vars)/8) || !w.enter() {
 		return nil
 	}
 	defer w.leave()
@@ -154,7 +154,7 @@ func (w *reading) binaryCmd(st *state, c *syntax.BinaryCmd) (fail *state) {
 		if fail == nil {
 			return also
 		}
-		fail.merge(also)
+		w.merge(fail, also)
 		return fail
 	}
 	other := fail
@@ -165,7 +165,7 @@ func (w *reading) binaryCmd(st *state, c *syntax.BinaryCmd) (fail *state) {
 	also := w.stmt(other, c.Y)
 	other.maybe--
 	if !ends(c.Y) {
-		st.merge(other)
+		w.merge(st, other)
 	}
 	return also
 }
@@ -259,7 +259,7 @@ func (w *reading) ifClause(st *state, c *syntax.IfClause) {
 	case endsList(c.Then):
 		*st = *other.clone()
 	case !otherEnds:
-		st.merge(other)
+		w.merge(st, other)
 	}
 }
 
@@ -273,13 +273,13 @@ func (w *reading) caseClause(st *state, c *syntax.CaseClause) {
 		}
 		one := start.clone()
 		if through {
-			one.merge(st)
+			w.merge(one, st)
 		}
 		one.maybe++
 		w.stmts(one, item.Stmts)
 		one.maybe--
 		if !endsList(item.Stmts) {
-			st.merge(one)
+			w.merge(st, one)
 		}
 		through = item.Op != syntax.Break
 	}
@@ -294,7 +294,7 @@ func (w *reading) loop(st *state, body func(*state)) {
 		before := st.clone()
 		body(st)
 		after := *st
-		st.merge(before)
+		w.merge(st, before)
 		if st.same(before) {
 			return
 		}
@@ -408,7 +408,7 @@ func (w *reading) iterate(st *state, n string, items []field, choose bool, body 
 			w.assign(st, n, value{one: f.text}, false)
 			before := st.clone()
 			body(st)
-			st.merge(before) // break, continue, and failing commands
+			w.merge(st, before) // break, continue, and failing commands
 		}
 		return
 	}
@@ -428,7 +428,7 @@ func (w *reading) iterate(st *state, n string, items []field, choose bool, body 
 		w.assign(st, n, value{one: all}, false)
 		body(st)
 	})
-	st.merge(start)
+	w.merge(st, start)
 }
 
 // test reads [[ x ]]: its words are expanded, and arithmetic comparisons
@@ -459,7 +459,7 @@ func (w *reading) test(st *state, x syntax.TestExpr) {
 			w.test(st, x.X)
 			other := st.clone()
 			w.test(st, x.Y)
-			st.merge(other)
+			w.merge(st, other)
 			return
 		}
 		ta := w.single(st, a)
