@@ -175,6 +175,21 @@ func TestTampering(t *testing.T) {
 	}
 }
 
+// No bit of the log can change unnoticed.
+func TestEveryBit(t *testing.T) {
+	path, _ := logOf(t, 3)
+	data, _ := os.ReadFile(path)
+	for i := range data {
+		for bit := range 8 {
+			changed := bytes.Clone(data)
+			changed[i] ^= 1 << bit
+			if report, err := verify(bytes.NewReader(changed), ""); err == nil && len(report.Torn) == 0 {
+				t.Fatalf("bit %d of byte %d (%q) changed unnoticed", bit, i, data[i])
+			}
+		}
+	}
+}
+
 // A torn end is told, and the chain goes on after it, whatever was torn.
 func TestTornEnd(t *testing.T) {
 	path, log := logOf(t, 5)

@@ -44,12 +44,21 @@ func Verify(path, head string) (Report, error) {
 	if err != nil {
 		return Report{}, fmt.Errorf("audit: %w", err)
 	}
+	report, err := verify(io.LimitReader(f, size), head)
+	if fault := (Fault{}); err != nil && !errors.As(err, &fault) {
+		err = fmt.Errorf("audit: read %s: %w", path, err)
+	}
+	return report, err
+}
+
+// verify is Verify on an open log.
+func verify(log io.Reader, head string) (Report, error) {
 	v := verifier{want: head, met: head == ""}
-	in := bufio.NewReaderSize(io.LimitReader(f, size), 64<<10)
+	in := bufio.NewReaderSize(log, 64<<10)
 	for {
 		line, err := in.ReadBytes('\n')
 		if err != nil && !errors.Is(err, io.EOF) {
-			return v.Report, fmt.Errorf("audit: read %s: %w", path, err)
+			return v.Report, err
 		}
 		if len(line) > 0 {
 			v.line(line)

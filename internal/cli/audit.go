@@ -91,7 +91,10 @@ func auditVerify(s streams, args []string) (int, error) {
 		fmt.Fprintf(s.stdout, "CHANGED: %s is not as it was written\n", path)
 		return code, nil
 	}
-	fmt.Fprintf(s.stdout, "sound: %d records in %s\nhead: %s\n", report.Records, path, report.Head)
+	fmt.Fprintf(s.stdout, "sound: %d records in %s\n", report.Records, path)
+	if report.Head != "" {
+		fmt.Fprintf(s.stdout, "head: %s\n", report.Head)
+	}
 	return 0, nil
 }
 
