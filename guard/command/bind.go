@@ -84,6 +84,7 @@ type binder struct {
 	applied []*Flag // that turn, drop or add something
 	given   []given
 	drop    []dropped
+	maybe   []int // words that could be options
 	deep    bool
 }
 
@@ -237,12 +238,8 @@ func (w *binder) text(i int) {
 
 func (w *binder) unread(i int) { w.Unread = append(w.Unread, w.args[i].Text) }
 
-// mayBeOption notes a word that could be an option for all that is known.
-func (w *binder) mayBeOption(i int) {
-	if !w.Spec.Lenient || w.Spec.index.risky {
-		w.Unread = append(w.Unread, w.args[i].Text+"… could be an option")
-	}
-}
+// mayBeOption notes word i, which could be an option for all that is known.
+func (w *binder) mayBeOption(i int) { w.maybe = append(w.maybe, i) }
 
 // assigns reports whether a word begins NAME=.
 func assigns(word guard.Word) bool {

@@ -14,6 +14,7 @@ func (w *binder) finish() {
 	}
 	w.place(before, &w.list)
 	w.place(after, &w.list2)
+	w.doubt()
 	named := w.assigns > 0 // whether an operand names what the program works on
 	for i := range w.Parts {
 		p := &w.Parts[i]
@@ -47,6 +48,25 @@ func (w *binder) finish() {
 	}
 	if w.Harmless {
 		w.disarm()
+	}
+}
+
+// doubt makes the call unread where a word could be an option, unless the
+// program is lenient and none of its options does more than the word does as an
+// operand: rm $x deletes something unknown in any case.
+func (w *binder) doubt() {
+	k := 0
+	for _, i := range w.maybe {
+		for k < len(w.Parts) && w.Parts[k].Index < i {
+			k++
+		}
+		as := 0
+		if k < len(w.Parts) && w.Parts[k].Index == i {
+			as = weight(w.Parts[k].Role)
+		}
+		if !w.Spec.Lenient || w.Spec.index.weight > as {
+			w.Unread = append(w.Unread, w.args[i].Text+"… could be an option")
+		}
 	}
 }
 
@@ -95,14 +115,16 @@ func (w *binder) turn(p *Part, key string) {
 	}
 }
 
-// single gives an operand the role that its word alone has (git push +main).
+// single gives an operand the role that its word alone has (git push +main). A
+// word that could be such a one is noted, unless it changes an unknown path in
+// any case.
 func (w *binder) single(p *Part) {
 	for _, x := range w.Spec.index.words {
 		if match(x.glob, p.Word.Text) && (p.Word.Exact || strings.HasSuffix(x.glob, "*")) {
 			p.Role = x.role
 			return
 		}
-		if !p.Word.Exact && strings.HasPrefix(x.glob, p.Word.Text) {
+		if !p.Word.Exact && strings.HasPrefix(x.glob, p.Word.Text) && weight(p.Role) != 1 && weight(x.role) > weight(p.Role) {
 			w.Unread = append(w.Unread, p.Word.Text+"… could be "+x.glob)
 			return
 		}

@@ -25,7 +25,7 @@ type index struct {
 	dashdash operands
 	words    []word // exact ones first, then the longest
 	bySwitch bool   // subcommands are named by an option, not by an operand
-	risky    bool   // some option does more than read
+	weight   int    // of the own option that can do most
 }
 
 type option struct {
@@ -103,7 +103,7 @@ func (s *Spec) compile() {
 		for _, name := range list(key) {
 			x.enter(name, &option{name, &f, replace, own}, s.Options == GoCmd)
 		}
-		x.risky = x.risky || f.risky(s)
+		x.weight = max(x.weight, f.weight(s))
 		x.bySwitch = x.bySwitch || f.Arg == Sub
 	}
 	if up := x.up; up != nil {
@@ -158,6 +158,9 @@ func (x *index) enter(name string, o *option, goStyle bool) {
 
 func (x *index) inherit(up *index) {
 	for name, o := range up.options {
+		if o.Harmless && len(name) == 2 {
+			continue // docker -v prints a version, docker rm -v removes volumes
+		}
 		if _, own := x.options[name]; !own {
 			x.options[name] = o
 		}
@@ -165,7 +168,6 @@ func (x *index) inherit(up *index) {
 	x.globs = append(x.globs, up.globs...)
 	x.values = append(x.values, up.values...)
 	x.odd = x.odd || up.odd
-	x.risky = x.risky || up.risky
 }
 
 func arrange(roles []Role) operands {
@@ -184,27 +186,48 @@ func arrange(roles []Role) operands {
 	return o
 }
 
-// risky reports whether the option does more than read.
-func (f *Flag) risky(s *Spec) bool {
-	mild := func(r Role) bool {
-		kind, _, ok := r.Kind()
-		return r == "" || r == Text || r == Text+"..." || r == Filelist || r == Chdir || r == Awk || r == Sed || ok && kind == guard.Read
+// weight says how much a role can do: 0 reads at most, 1 changes paths, 2
+// reaches beyond this machine's files, 3 is code or rights, or is lost for good.
+func weight(r Role) int {
+	r = Role(strings.TrimSuffix(string(r), "..."))
+	switch r {
+	case "", Text, Filelist, Chdir, Awk, Sed, Method, Stdin, Assign:
+		return 0
+	case Move, Into, RevPath:
+		return 1
+	case Exec, Shell, Script, Inline, Config, Sub:
+		return 3
 	}
-	risky := !mild(f.Arg)
+	switch kind, action, ok := r.Kind(); {
+	case ok && kind == guard.Read, ok && kind == guard.Remote && action == "read":
+		return 0
+	case ok && (kind == guard.Write || kind == guard.Delete):
+		return 1
+	case !ok, kind == guard.Network, kind == guard.Install, kind == guard.Remote && (action == "" || action == "push"):
+		return 2
+	}
+	return 3
+}
+
+// weight says how much the option can do in a call of s.
+func (f *Flag) weight(s *Spec) int {
+	most := weight(f.Arg)
 	for _, r := range f.Operands {
-		risky = risky || !mild(Role(strings.TrimSuffix(string(r), "...")))
+		most = max(most, weight(r))
 	}
-	for from, to := range f.Turns {
-		risky = risky || from != string(to) && !mild(to)
+	for _, to := range f.Turns {
+		most = max(most, weight(to))
 	}
 	for _, t := range f.Effects {
 		role, _ := t.split()
-		risky = risky || !mild(role)
+		most = max(most, weight(role))
 	}
 	for _, r := range s.Operands {
-		risky = risky || f.Deep && !mild(Role(strings.TrimSuffix(string(r), "...")))
+		if f.Deep {
+			most = max(most, weight(r))
+		}
 	}
-	return risky
+	return most
 }
 
 // sub finds a subcommand by its name.

@@ -97,3 +97,17 @@ b:
 		}
 	}
 }
+
+func TestDocument(t *testing.T) {
+	table, err := Builtin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	if !table.Document(&out, "find") || !strings.Contains(out.String(), "-delete") || !strings.Contains(out.String(), "delete $@") {
+		t.Errorf("find is documented as %q", out.String())
+	}
+	if table.Document(&out, "no-such-program") {
+		t.Error("a program that is not listed is documented")
+	}
+}

@@ -126,8 +126,8 @@ type Spec struct {
 	// Lenient says that options which are not listed take no argument and do
 	// nothing that matters: right for programs that only read and print.
 	// A word whose beginning is unknown could be an option: that makes the call
-	// unread, unless the program is lenient and has no option that does more
-	// than read.
+	// unread, unless the program is lenient and none of its options does more
+	// than the word does as an operand.
 	Lenient bool `yaml:"lenient"`
 	// Flags maps "-f, --force" to what it does. A subcommand has its parents'
 	// flags too, where it does not list them itself. A key may also be
