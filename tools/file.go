@@ -7,7 +7,9 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -22,6 +24,9 @@ func (j *job) fileFacts(field, path string, kinds ...guard.Kind) (*guard.Facts, 
 	target, linked, err := j.locate(path)
 	if err != nil {
 		return nil, fmt.Errorf("field %q: %w", field, err)
+	}
+	if below(target, []string{"/proc/self", "/proc/thread-self", "/proc/" + strconv.Itoa(os.Getpid()), "/dev/fd"}) {
+		return nil, fmt.Errorf("field %q leads to %s: that is the server's own process, which is not for the tools", field, target)
 	}
 	var notes []string
 	if linked {

@@ -34,7 +34,11 @@ func (j *job) refuse(d *guard.Decision) *Result {
 
 // unapproved is the answer to a call that needed a person's yes and got none.
 func (j *job) unapproved(d *guard.Decision, a elicit.Answer) *Result {
-	res := j.refusal(d, guard.VerdictAsk, a.Outcome, sentences[a.Outcome])
+	sentence := sentences[a.Outcome]
+	if a.Outcome == elicit.Unsupported && j.call.Transport == "run" {
+		sentence = "This needs a person's approval, and there is no terminal to ask in. Nothing ran. Run it in a terminal."
+	}
+	res := j.refusal(d, guard.VerdictAsk, a.Outcome, sentence)
 	if a.Outcome == full { // nobody was asked
 		res.Approval = ""
 	}

@@ -50,7 +50,7 @@ func (s *script) run(ctx context.Context) (*ending, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	cmd := exec.Command("bash", "--noprofile", "--norc", "-c", s.text)
+	cmd := exec.Command("bash", "--noprofile", "--norc", "-c", "--", s.text) // "--": the text may begin with a dash
 	var err error
 	if cmd.Path, err = lookBash(); err != nil {
 		return nil, err

@@ -148,6 +148,15 @@ func TestRunnerLeavesNothingBehind(t *testing.T) {
 	}
 }
 
+func TestRunnerTakesTextForAScript(t *testing.T) {
+	for _, text := range []string{"-x", "-i", "--version", "+x", "-s", "--", "-c 'touch made'"} {
+		e, dir := start(t, t.Context(), text, time.Minute)
+		if errs, _ := e.err.Text(); e.code != 127 || !strings.Contains(errs, "command not found") || exists(dir+"/made") {
+			t.Errorf("%q: exit %d, %q", text, e.code, errs)
+		}
+	}
+}
+
 func TestRunnerNeverWaitsForInput(t *testing.T) {
 	for _, text := range []string{"cat", "read -r x", "python3 -c 'input()'", "head -c 1", "bash", "ssh-keygen -y -f /dev/stdin", "cat /dev/tty"} {
 		e, _ := start(t, t.Context(), text, time.Minute)
