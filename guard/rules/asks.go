@@ -3,6 +3,7 @@ package rules
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"handrail/guard"
 )
@@ -35,7 +36,6 @@ var questions = []question{
 	{"persist/startup", guard.Persist, []string{"startup"}, "%[1]s would run at every start: %[2]s", "give the user the line to add", "Asks before start-up files are changed."},
 	{"persist/hook", guard.Persist, []string{"hook"}, "%[1]s would make other programs run %[2]s", "describe the hook and let the user add it", "Asks before hooks of git, package managers or the shell are set."},
 	{"persist/other", guard.Persist, []string{""}, "%[1]s would leave something that runs later: %[2]s", "describe what should stay and let the user add it", "Asks before anything else stays that runs later."},
-	{"sys/process", guard.System, []string{"process"}, "%[1]s would signal %[2]s, which this session may not have started", "end only processes that you started in this call", "Asks before processes are signalled or traced."},
 	{"sys/power", guard.System, []string{"power"}, "%[1]s would shut down, restart or suspend the machine", "ask the user to do it", "Asks before the machine goes down."},
 	{"sys/mount", guard.System, []string{"mount"}, "%[1]s would change mounts, disks or swap: %[2]s", "ask the user to do it", "Asks before mounts, partitions, volumes or swap are changed."},
 	{"sys/user", guard.System, []string{"user"}, "%[1]s would change accounts or groups: %[2]s", "ask the user to do it", "Asks before accounts, passwords or groups are changed."},
@@ -53,9 +53,19 @@ func asks() []guard.Rule {
 	rules := make([]guard.Rule, 0, len(questions)+1)
 	for _, q := range questions {
 		rules = append(rules, each(q.id, q.doc, only(q.kind, q.actions...), func(p *guard.Pass, i int, e guard.Effect) {
-			p.Report(i, guard.VerdictAsk, because(fmt.Sprintf(q.says, actor(p, i), e.Target), e), q.instead)
+			p.Report(i, guard.VerdictAsk, because(fmt.Sprintf(q.says, actor(p, i), target(e)), e), q.instead)
 		}))
 	}
+	rules = append(rules, each("sys/process",
+		"Asks before processes are signalled or traced that this call did not start; its own background jobs (%1, $!) are free.",
+		only(guard.System, "process"),
+		func(p *guard.Pass, i int, e guard.Effect) {
+			if ownJob(e) {
+				p.Report(i, guard.VerdictAllow, "a background job of this call", "")
+				return
+			}
+			p.Report(i, guard.VerdictAsk, because(fmt.Sprintf("%s would signal %s, which this call did not start", actor(p, i), target(e)), e), "end only jobs that you started in the same call, as %1 or $!")
+		}))
 	return append(rules, each("code/hidden",
 		"Asks about what cannot be known before it runs: a computed command name, code from an unknown source, text past the limits, what is no bash.",
 		only(guard.Unknown),
@@ -69,6 +79,27 @@ func asks() []guard.Rule {
 			}
 			p.Report(i, guard.VerdictAsk, because(reason, e), "write the command out plainly, without computed names or code")
 		}))
+}
+
+// target names the target of an effect that is no path.
+func target(e guard.Effect) string {
+	switch {
+	case e.Target != "":
+		return e.Target
+	case e.Written != "":
+		return "what " + e.Written + " is"
+	}
+	return "something that cannot be told before it runs"
+}
+
+// ownJob reports whether a signal goes to a background job of the same shell:
+// no other process can be named in these ways.
+func ownJob(e guard.Effect) bool {
+	job := strings.Trim(e.Written, `"`)
+	if e.Exact && job == e.Target && strings.HasPrefix(job, "%") {
+		return true
+	}
+	return job == "$!" || job == "${!}"
 }
 
 // because adds the note of an effect to a reason.

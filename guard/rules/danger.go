@@ -63,7 +63,7 @@ func (t *trees) judge(p *guard.Pass, i int, e guard.Effect) {
 	if !isPath(e.Target) || strings.HasPrefix(folded.Target, "/dev/shm/") || strictlyInside(p.Roots, e.Target) {
 		return // fs/outside asks about what is no path
 	}
-	if !t.covers(p, i, folded) {
+	if !t.covers(p, i, folded) || t.picked(p, i, folded) {
 		return
 	}
 	instead := "name exactly what you want removed inside the workspace, for example `rm build/old.o`"
@@ -105,11 +105,39 @@ func moves(p *guard.Pass, i int) bool {
 	return c != nil && c.Name == "mv"
 }
 
-// found reports whether effect i is done to every file that find meets below
-// the root directory or a home directory.
+// found reports whether effect i is done to every file that find meets below a
+// tree.
 func (t *trees) found(p *guard.Pass, i int, e guard.Effect) bool {
 	c := p.CommandOf(i)
-	return c != nil && c.Name != "mv" && slices.Contains(c.Via, "find") && (e.Target == "/" || e.Target == t.home)
+	return c != nil && c.Name != "mv" && slices.Contains(c.Via, "find") && t.tree(e.Target)
+}
+
+// picked reports whether find was told names to look for, so that effect i takes
+// some files of a tree and not the tree. Below the root directory or a home
+// directory that makes no difference.
+func (t *trees) picked(p *guard.Pass, i int, e guard.Effect) bool {
+	at := p.Facts.Effects[i].Command
+	if at < 0 || at >= len(p.Facts.Commands) || e.Target == "/" || within(e.Target, t.home) {
+		return false
+	}
+	c := p.Facts.Commands[at]
+	if c.Name != "find" && !slices.Contains(c.Via, "find") {
+		return false
+	}
+	for ; at >= 0 && p.Facts.Commands[at].Name != "find"; at-- {
+	}
+	if at < 0 {
+		return false
+	}
+	args := p.Facts.Commands[at].Args
+	for k, w := range args[:max(0, len(args)-1)] {
+		names := []string{"-name", "-iname", "-path", "-ipath", "-wholename", "-regex", "-iregex"}
+		before := k == 0 || args[k-1].Text != "!" && args[k-1].Text != "-not"
+		if slices.Contains(names, w.Text) && before && len(strings.Trim(args[k+1].Text, "*?./[]")) > 1 {
+			return !slices.ContainsFunc(args, func(w guard.Word) bool { return w.Text == "-o" || w.Text == "-or" || w.Text == "," })
+		}
+	}
+	return false
 }
 
 // wholeDir reports whether a word as typed stands for all there is in a

@@ -934,3 +934,20 @@ xargs < data.txt -I{} {} # want ask
 truncate -s 64M Disk.img # want allow
 mkfs.ext4 Disk.img # want ask default/format
 mkfs.ext4 /mnt/Disk.img # want deny disk/device
+
+# some files of a system tree are a question, the tree is a refusal
+find /usr -type f -exec rm {} + # want deny fs/system-tree
+find /var/log -type f -delete # want deny fs/system-tree
+find /var/log -name '*' -delete # want deny fs/system-tree
+find /var/log -name '*.gz' -delete # want ask fs/outside
+find /var/log -name '*.gz' -exec rm {} \; # want ask fs/outside
+find /var/log -name '*.gz' -o -delete # want deny fs/system-tree
+find /var/log ! -name 'keep.log' -delete # want deny fs/system-tree
+find / -name '*.gz' -delete # want deny fs/system-tree
+find ~ -name '*.gz' -delete # want deny fs/system-tree
+
+# jobs of the same call
+sleep 5 & kill %1 # want allow
+kill -9 1234 # want ask sys/process
+kill $PID # want ask
+pkill node # want ask sys/process
