@@ -197,7 +197,7 @@ func TestGlobAgreesWithBash(t *testing.T) {
 	root := tree(t, globTree...)
 	for _, p := range []string{"*", "*.txt", "?.txt", ".*", ".h*", "*/", "*/*.go", "sub/*", "sub/.*", "link/*.go", "*/one.go", "[ab].txt", "[!a].txt", "[^a].txt", "[a-c]*",
 		"[[:upper:]]*", "we[[]i]rd", `we\[i\]rd`, `star\**`, `q\?`, "q?", "none*", "none/*", "deep/*/*/z.go", "*/../a.txt", "dead*", "dead/*", "a.txt/*", "[", "a[", "[]a].txt", "**/*.go",
-		"./*", "sub//*.go", "s*b/o*e.g*", "sp*", "-*", `back\\*`, "*e*", "fifo/*", "*[!t]"} {
+		"./*", "sub//*.go", "s*b/o*e.g*", "sp*", "-*", `back\\*`, "*e*", "fifo/*", "*[!t]", "[[:]*", "[[:alpha:]*", "[[:nope:]]*"} {
 		cmd := exec.Command(bash, "--noprofile", "--norc", "-c", `shopt -s nullglob; LC_ALL=C.UTF-8; for f in "$1"/`+p+`; do printf '%s\0' "$f"; done`, "bash", root)
 		cmd.Env = []string{"LC_ALL=C.UTF-8", "PATH=" + os.Getenv("PATH")}
 		out, err := cmd.Output()

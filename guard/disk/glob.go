@@ -196,9 +196,9 @@ func class(pattern string, r rune) (in bool, length int) {
 			return in != not, i + 1
 		}
 		if strings.HasPrefix(pattern[i:], "[:") {
-			if end := strings.Index(pattern[i:], ":]"); end > 0 {
-				in = in || posix(pattern[i+2:i+end], r)
-				i += end + 2
+			if end := strings.Index(pattern[i+2:], ":]"); end >= 0 {
+				in = in || posix(pattern[i+2:i+2+end], r)
+				i += end + 4
 				continue
 			}
 		}
