@@ -61,6 +61,9 @@ func serve(s streams, args []string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	if isTerminal(s.stdin) {
+		fmt.Fprintln(s.stderr, "handrail serve: waiting for an MCP client on standard input; README.md says how to add it to yours, `handrail demo` shows it at work")
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	if err := server.ServeStdio(ctx, s.stdin, s.stdout); err != nil && !errors.Is(err, context.Canceled) {
