@@ -152,7 +152,7 @@ func (a *awk) getline() {
 		n++
 	}
 	if a.see(n) == (awkToken{text: "["}) {
-		for open := 0; a.at+n < len(a.toks); n++ {
+		for open := 0; a.at+n < len(a.toks) && n < 1000; n++ {
 			if t := a.see(n); t.kind == awkOther && t.text == "[" {
 				open++
 			} else if t.kind == awkOther && t.text == "]" {

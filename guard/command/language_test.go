@@ -1,6 +1,7 @@
 package command
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -61,9 +62,21 @@ func TestAwk(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", c.program, got, c.want)
 		}
 	}
+	if got := brief(AwkParts(guard.Word{Text: strings.Repeat("getline[", 200000), Exact: true})); got != "" {
+		t.Errorf("a long program: %.80q", got)
+	}
 	if got := brief(AwkParts(guard.Word{Text: "{print"})); got != "unknown" {
 		t.Errorf("a program known in part: %q", got)
 	}
+}
+
+// nested opens n dollar quotes within each other.
+func nested(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "$a%d$ ", i)
+	}
+	return b.String()
 }
 
 func TestSQL(t *testing.T) {
@@ -84,10 +97,11 @@ func TestSQL(t *testing.T) {
 		{`\! rm -rf x`, unknown}, {`select 1 \g |sh`, unknown}, {".shell id", unknown}, {".system id", unknown}, {"select 1;\n.output /etc/x", unknown}, {`\copy t to program 'x'`, unknown},
 		{"COPY t FROM PROGRAM 'id'", unknown}, {"COPY t TO '/tmp/x'", unknown}, {"select 1 into outfile '/tmp/x'", unknown}, {"select load_extension('x')", unknown},
 		{"EXEC xp_cmdshell 'dir'", unknown}, {"source x.sql", unknown}, {"system id", unknown}, {`\i x.sql`, unknown}, {`select 'x' \gexec`, unknown}, {`\x \! id`, unknown}, {`\set a ` + "`id`", unknown},
+		{strings.Repeat(`\x `, 300000), unknown}, {nested(50000), unknown},
 		{"ATTACH 'x.db' AS x", unknown}, {"select pg_read_file('/etc/passwd')", unknown},
 	} {
 		if got := SQLRole(c.text); got != c.want {
-			t.Errorf("%q: got %s, want %s", c.text, got, c.want)
+			t.Errorf("%.200q: got %s, want %s", c.text, got, c.want)
 		}
 	}
 }

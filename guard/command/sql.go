@@ -15,16 +15,16 @@ const (
 // server is told to run a program or to use a file. It knows the backslash
 // commands of psql and mysql and the dot commands of sqlite3.
 func SQLRole(text string) Role {
-	role := sqlRole(text, false)
+	role := sqlRole(text, false, 0)
 	if strings.Contains(text, `\'`) || strings.Contains(text, `\"`) { // MySQL and PostgreSQL end such strings in different places
-		role = stricter(role, sqlRole(text, true))
+		role = stricter(role, sqlRole(text, true, 0))
 	}
 	return role
 }
 
-func sqlRole(text string, backslash bool) Role {
+func sqlRole(text string, backslash bool, depth int) Role {
 	role := sqlRead
-	s := sqlScan{text: text, backslash: backslash}
+	s := sqlScan{text: text, backslash: backslash, depth: depth}
 	for {
 		words, more := s.statement()
 		role = stricter(role, statement(words))
@@ -51,6 +51,8 @@ func stricter(a, b Role) Role {
 type sqlScan struct {
 	text      string
 	backslash bool // a backslash escapes within strings
+	depth     int  // of dollar quotes
+	clients   int  // commands for the client so far
 	role      Role // what dollar quotes and client commands do
 }
 
@@ -120,8 +122,10 @@ func (s *sqlScan) dollar() bool {
 	}
 	tag := s.text[:i+2]
 	body, rest, _ := strings.Cut(s.text[len(tag):], tag)
-	if len(body) < len(s.text) { // always; it bounds the recursion
-		s.role = stricter(s.role, sqlRole(body, s.backslash))
+	if s.depth < 4 {
+		s.role = stricter(s.role, sqlRole(body, s.backslash, s.depth+1))
+	} else {
+		s.role = unknown
 	}
 	s.text = rest
 	return true
@@ -145,10 +149,14 @@ func (s *sqlScan) client() {
 	if !mild || strings.ContainsAny(args, "`|") {
 		s.role = unknown
 	}
-	s.text = rest
-	if i := strings.IndexByte(args, '\\'); i >= 0 { // psql takes several on one line
-		s.text = args[i:] + "\n" + rest
+	if s.clients++; s.clients > 100 {
+		s.role = unknown
 	}
+	if i := strings.IndexByte(line[1:], '\\'); i >= 0 && s.role != unknown { // psql takes several on one line
+		s.text = s.text[1+i:]
+		return
+	}
+	s.text = rest
 }
 
 func set(words string) map[string]bool {
