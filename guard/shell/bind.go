@@ -115,8 +115,11 @@ func (k *work) text(p command.Part) text {
 	if p.Index >= 0 && p.Index < len(k.words) {
 		f := k.words[p.Index]
 		t.class, t.from = f.class, f.from
-	} else if !p.Word.Exact && p.Index < 0 && len(k.words) > 0 {
-		t.class = wild
+	} else if !p.Word.Exact { // a template: what is not known in it comes from a word, or stays below
+		t.class = below
+		for _, f := range k.words {
+			t.class = max(t.class, f.class)
+		}
 	}
 	if !p.Word.Exact && t.class == exact {
 		t.class = wild
@@ -245,9 +248,11 @@ func (k *work) written(pl place, e guard.Effect) {
 		if k.name == "mkdir" {
 			return
 		}
-		k.wrote(pl, text{}, true, false)
+		k.wrote(pl, text{}, true, k.st.maybe > 0)
 	case e.Deep:
 		k.brought(pl, nil)
+	case k.name == "tee" && k.st.in != nil:
+		k.wrote(pl, k.st.in.text, k.b.Has("-a"), k.st.maybe > 0)
 	default:
 		k.wrote(pl, unknown(nil), false, true)
 	}

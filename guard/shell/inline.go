@@ -12,7 +12,7 @@ import (
 func (k *work) inline(t text, typed, action string) {
 	lang := k.b.Spec.Lang
 	if lang == "shell" {
-		k.code2(k.child(), t, typed)
+		k.inShell(k.child(), t, typed)
 		return
 	}
 	if t.class != exact {

@@ -187,7 +187,7 @@ func unreadable(source string) string {
 // crowded reports whether source could nest deeper than the parser's stack
 // should go: it counts what could open a level, closed or not.
 func crowded(source string) bool {
-	const most = 10000
+	const most = 6000
 	n := 0
 	for i := 0; i < len(source); i++ {
 		switch source[i] {

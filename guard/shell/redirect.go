@@ -318,7 +318,7 @@ func (w *reading) flow(i int, from taint) {
 	if e.From < 0 {
 		e.From = best
 	}
-	if e.Kind != guard.Network || e.Action == "" {
+	if e.Kind != guard.Network || e.Action != "send" && e.Action != "shell" {
 		return
 	}
 	// Every file that goes to a host is an effect of its own.

@@ -35,7 +35,7 @@ func (k *work) host(kind guard.Kind, action string, p command.Part, target strin
 		if action == "" || action == "send" {
 			k.net = k.net.with(taint{i})
 		}
-		if action == "send" {
+		if action == "send" || action == "shell" {
 			k.puts = append(k.puts, i)
 		}
 	}
@@ -232,6 +232,9 @@ func (k *work) finish() {
 	if k.name == "ln" {
 		k.linked()
 	}
+	if k.name == "git" && len(k.b.Path) > 1 && k.b.Path[1] == "clone" {
+		k.cloned()
+	}
 	k.start()
 	from := k.from.with(k.reads).with(k.net)
 	for _, i := range k.puts {
@@ -240,6 +243,29 @@ func (k *work) finish() {
 		}
 	}
 	k.fetched(from)
+}
+
+// cloned remembers the tree that git clone brings: named, or by the repository.
+func (k *work) cloned() {
+	dir := text{}
+	for _, p := range k.b.Parts {
+		if p.Index < 0 || p.Flag != "" || !p.Word.Exact {
+			continue
+		}
+		if kind, _, ok := p.Role.Kind(); ok && kind == guard.Write {
+			dir = k.text(p)
+			break
+		}
+		if p.Role == command.Peer || p.Role == command.URL {
+			dir = known(strings.TrimSuffix(path.Base(strings.TrimRight(p.Word.Text[strings.LastIndexByte(p.Word.Text, ':')+1:], "/")), ".git"))
+		}
+	}
+	if dir.s == "" {
+		return
+	}
+	for _, pl := range k.places(k.st, dir, false) {
+		k.brought(pl, k.net)
+	}
 }
 
 // fetched gives what was downloaded or copied to the files that hold it.

@@ -10,6 +10,10 @@ import (
 // start reads what the call itself starts: commands, scripts and code.
 func (k *work) start() {
 	source := false
+	if k.name == "parallel" && len(k.kids) > 0 {
+		k.parallel(k.kids[0])
+		return
+	}
 	for _, p := range k.kids {
 		if k.over {
 			return
@@ -101,9 +105,6 @@ func (k *work) child() *state {
 			st.set(n, value{one: unknown(nil)})
 		}
 	}
-	if k.b.Spec.Lang != "shell" || len(k.st.vars) == 0 {
-		return st
-	}
 	return st
 }
 
@@ -179,11 +180,7 @@ func (k *work) withArgs(st *state, fs []field) {
 	if mark == "" && k.name != "xargs" {
 		mark = "{}"
 	}
-	in := &stream{}
-	if k.st.in != nil {
-		in = k.st.in
-	}
-	words := k.fedWords(in, mark != "")
+	words := k.fedWords(k.in(), mark != "")
 	marked := false
 	for _, f := range fs {
 		marked = marked || mark != "" && strings.Contains(f.s, mark)
@@ -202,6 +199,77 @@ func (k *work) withArgs(st *state, fs []field) {
 	for _, f := range words {
 		k.run(st, &call{pos: k.pos, index: -1, child: true}, fill(fs, mark, f.text))
 	}
+}
+
+// parallel reads GNU parallel: a command, and after ":::" or from standard
+// input the arguments that complete it. A shell runs each.
+func (k *work) parallel(p command.Part) {
+	fs := k.words[min(max(p.Index, 0), len(k.words)):]
+	end := len(fs)
+	var args []field
+	for i, f := range fs {
+		if !strings.HasPrefix(f.s, ":::") {
+			continue
+		}
+		end = min(end, i)
+		if f.is(":::") {
+			args = append(args, fs[i+1:]...)
+		} else {
+			args = append(args, field{text: unknown(nil)})
+		}
+	}
+	if end == len(fs) {
+		args = k.fedWords(k.in(), true)
+	}
+	if len(args) > 16 {
+		args = []field{{text: unknown(nil)}}
+	}
+	for _, arg := range args {
+		src := text{}
+		marked := false
+		for i, f := range fs[:end] {
+			if i > 0 {
+				src = concat(src, known(" "))
+			}
+			marked = marked || strings.Contains(f.s, "{")
+			src = concat(src, f.text)
+		}
+		if strings.Contains(src.s, "{") && !strings.Contains(src.s, "{}") {
+			src = unknown(src.from) // {.}, {/} and the like
+		}
+		if arg.class == exact && src.class == exact {
+			if marked {
+				src.s = strings.ReplaceAll(src.s, "{}", shellQuote(arg.s))
+			} else {
+				src.s = strings.TrimLeft(src.s+" "+shellQuote(arg.s), " ")
+			}
+			st := k.child()
+			st.in = nil
+			k.inShell(st, src, "")
+			continue
+		}
+		if end == 0 || src.class != exact {
+			k.unknownCode(arg.from, "a command that is not known", k.typedOf(p), "shell")
+			continue
+		}
+		st := k.child()
+		st.in = nil
+		st.args, st.open = []text{arg.text}, false
+		if marked {
+			src.s = strings.ReplaceAll(src.s, "{}", `"$1"`)
+		} else {
+			src.s += ` "$1"`
+		}
+		k.inShell(st, src, "")
+	}
+}
+
+// in returns standard input, empty where there is none.
+func (k *work) in() *stream {
+	if k.st.in == nil {
+		return &stream{cmd: -1}
+	}
+	return k.st.in
 }
 
 // fedWords returns the words that standard input gives to xargs.
@@ -250,11 +318,11 @@ func (k *work) shell(p command.Part) {
 		}
 		st.open = st.open || f.many
 	}
-	k.code2(st, t, k.typedOf(p))
+	k.inShell(st, t, k.typedOf(p))
 }
 
-// code2 reads a text as shell source in a state of its own.
-func (k *work) code2(st *state, t text, typed string) {
+// inShell reads a text as shell source in a state of its own.
+func (k *work) inShell(st *state, t text, typed string) {
 	if t.class != exact {
 		k.unknownCode(t.from, "shell source that is not known", typed, "")
 		return
@@ -325,7 +393,7 @@ func (k *work) stdin(p command.Part) {
 		st.args = append(st.args, f.text)
 		st.open = st.open || f.many
 	}
-	k.code2(st, in.text, "")
+	k.inShell(st, in.text, "")
 }
 
 // scriptFile reads a file that is run as code.
