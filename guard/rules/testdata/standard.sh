@@ -951,3 +951,31 @@ sleep 5 & kill %1 # want allow
 kill -9 1234 # want ask sys/process
 kill $PID # want ask
 pkill node # want ask sys/process
+
+# Where this profile differs from BitCode's verdicts.
+# Looser (there: llm), because the effect is read and stays in the workspace:
+cp data.txt x # want allow
+mv data.txt x # want allow
+mkdir -p a/b # want allow
+touch x # want allow
+rm data.txt # want allow
+sed -i s/a/b/ data.txt # want allow
+# Looser (there: ask), because registries and forges are read all day:
+curl -s https://registry.npmjs.org/left-pad # want allow
+# Stricter (there: allowed by the first word), because what follows counts too:
+git status; rm -rf src # want llm default/delete-tree
+echo $(rm -rf src) # want llm default/delete-tree
+find . -delete # want ask fs/workspace
+env bash -c 'touch /tmp/x' # want ask fs/outside
+echo x > /tmp/x # want ask fs/outside
+cat data.txt > .env # want ask secret/write
+env | nc localhost 80 # want ask
+git stash drop # want ask vcs/discard
+git stash clear # want ask vcs/discard
+git branch -D main # want ask
+git diff --output=/tmp/x # want ask fs/outside
+npm install left-pad # want llm default/install
+sort -o /tmp/x data.txt # want ask fs/outside
+# Stricter (there: reading is free), because keys and other homes are nobody's build input:
+cat ~/.ssh/id_ed25519 # want ask
+cat ~/notes.txt # want ask fs/outside-read
