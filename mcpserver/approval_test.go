@@ -43,7 +43,7 @@ func TestAnswersInTheSession(t *testing.T) {
 			root := place(t)
 			p := serve(t, root, nil).hello(false, forms())
 			_, ch := p.start("tools/call", params("safe_write", write("ask-it.txt"), nil))
-			q := p.await("the question", p.asked)
+			q := p.question(ch)
 			formIsSafe(t, q.Params)
 			if exists(root, "ask-it.txt") {
 				t.Fatal("it was written before anybody answered")
@@ -221,7 +221,7 @@ func TestAnswersInCallsAreIgnoredInTheSession(t *testing.T) {
 	root := place(t)
 	p := serve(t, root, nil).hello(false, forms())
 	_, ch := p.start("tools/call", params("safe_write", write("ask-it.txt"), retry("e30.e30", accept("allow once"))))
-	q := p.await("the question", p.asked)
+	q := p.question(ch)
 	p.send(map[string]any{"jsonrpc": "2.0", "id": q.ID, "result": map[string]any{"action": "decline"}})
 	check(t, p.read(p.await("the call", ch)), "declined", exists(root, "ask-it.txt"))
 }
@@ -230,7 +230,7 @@ func TestUnansweredQuestion(t *testing.T) {
 	root := place(t)
 	p := serve(t, root, func(o *Options) { o.Toolbox.AskTimeout = 50 * time.Millisecond }).hello(false, forms())
 	_, ch := p.start("tools/call", params("safe_write", write("ask-it.txt"), nil))
-	q := p.await("the question", p.asked)
+	q := p.question(ch)
 	check(t, p.read(p.await("the call", ch)), "no_answer", exists(root, "ask-it.txt"))
 	// The client is told that it need not show the question any more.
 	n := p.await("the end of the question", p.told)
@@ -250,7 +250,7 @@ func TestClientThatCannotAskAfterAll(t *testing.T) {
 	root := place(t)
 	p := serve(t, root, nil).hello(false, forms())
 	_, ch := p.start("tools/call", params("safe_write", write("ask-it.txt"), nil))
-	q := p.await("the question", p.asked)
+	q := p.question(ch)
 	p.send(map[string]any{"jsonrpc": "2.0", "id": q.ID, "error": map[string]any{"code": -32601, "message": "Method not found"}})
 	check(t, p.read(p.await("the call", ch)), "unsupported", exists(root, "ask-it.txt"))
 }

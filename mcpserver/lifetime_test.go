@@ -116,8 +116,8 @@ func TestCancelEndsTheCommand(t *testing.T) {
 func TestCancelEndsTheQuestion(t *testing.T) {
 	root := place(t)
 	p := serve(t, root, nil).hello(false, forms())
-	id, _ := p.start("tools/call", params("safe_write", write("ask-it.txt"), nil))
-	q := p.await("the question", p.asked)
+	id, ch := p.start("tools/call", params("safe_write", write("ask-it.txt"), nil))
+	q := p.question(ch)
 	p.send(map[string]any{"jsonrpc": "2.0", "method": "notifications/cancelled", "params": map[string]any{"requestId": id}})
 	if n := p.await("the end of the question", p.told); n.Method != "notifications/cancelled" {
 		t.Errorf("told %s", n.Method)

@@ -136,6 +136,23 @@ func (p *peer) await(what string, ch chan wireMessage) wireMessage {
 	return wireMessage{}
 }
 
+// question waits for the server to ask the client while the call behind ch is
+// open.
+func (p *peer) question(ch chan wireMessage) wireMessage {
+	p.t.Helper()
+	select {
+	case q := <-p.asked:
+		return q
+	case m := <-ch:
+		p.t.Fatalf("the call was not asked about: %s %v", m.Result, m.Error)
+	case <-p.over:
+		p.t.Fatal("the server's output ended")
+	case <-time.After(patience):
+		p.t.Fatal("no question came")
+	}
+	return wireMessage{}
+}
+
 func (p *peer) request(method string, params map[string]any) wireMessage {
 	p.t.Helper()
 	_, ch := p.start(method, params)

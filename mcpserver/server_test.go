@@ -12,6 +12,7 @@ import (
 
 	"handrail/guard"
 	"handrail/guard/audit"
+	"handrail/guard/command"
 	"handrail/guard/shell"
 	"handrail/tools"
 )
@@ -76,7 +77,7 @@ func toolbox(log string) (*tools.Toolbox, error) {
 			}}},
 			Grants: guard.NewGrants(), Revision: "test",
 		},
-		Reader: &shell.Reader{Home: "/nonexistent", Env: map[string]string{"PATH": os.Getenv("PATH"), "HOME": "/nonexistent"}},
+		Reader: &shell.Reader{Table: &command.Table{}, Home: "/nonexistent", Env: map[string]string{"PATH": os.Getenv("PATH"), "HOME": "/nonexistent"}},
 		Audit:  a,
 	}, nil
 }
