@@ -86,9 +86,12 @@ func alive(pid int) bool {
 	if syscall.Kill(pid, 0) != nil {
 		return false
 	}
+	if _, err := os.Stat("/proc/self/stat"); err != nil {
+		return true // no /proc here: the signal tells
+	}
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
-		return !os.IsNotExist(err) // no /proc here: the signal tells
+		return false
 	}
 	_, state, _ := strings.Cut(string(stat), ") ")
 	return !strings.HasPrefix(state, "Z")
