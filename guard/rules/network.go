@@ -14,10 +14,10 @@ import (
 func KnownHosts() []string {
 	return []string{
 		"github.com", "*.github.com", "*.githubusercontent.com", "gitlab.com", "*.gitlab.com", "bitbucket.org", "codeberg.org", "git.sr.ht",
-		"registry.npmjs.org", "registry.yarnpkg.com", "jsr.io", "npm.jsr.io", "deno.land",
-		"pypi.org", "files.pythonhosted.org", "proxy.golang.org", "sum.golang.org", "go.dev", "pkg.go.dev", "golang.org",
+		"*.npmjs.org", "*.yarnpkg.com", "jsr.io", "npm.jsr.io", "deno.land",
+		"pypi.org", "files.pythonhosted.org", "*.golang.org", "golang.org", "go.dev", "pkg.go.dev",
 		"crates.io", "*.crates.io", "docs.rs", "static.rust-lang.org", "rubygems.org", "*.rubygems.org",
-		"repo.maven.apache.org", "repo1.maven.org", "plugins.gradle.org", "services.gradle.org", "packagist.org", "*.packagist.org",
+		"*.maven.apache.org", "*.maven.org", "plugins.gradle.org", "services.gradle.org", "packagist.org", "*.packagist.org",
 		"api.nuget.org", "hex.pm", "*.hex.pm", "pub.dev", "nodejs.org",
 	}
 }

@@ -78,8 +78,7 @@ func (w *reading) danger(n string, t text) string {
 		if n == "MAKEFLAGS" && fixed && strings.Trim(strings.TrimPrefix(t.s, "-j"), "0123456789 ") == "" {
 			return ""
 		}
-		if (n == "DOCKER_HOST" || n == "GOPROXY") && fixed && (strings.HasPrefix(t.s, "unix:///var/run/") || t.s == "off" || t.s == "direct" ||
-			strings.HasPrefix(t.s, "https://proxy.golang.org")) {
+		if (n == "DOCKER_HOST" || n == "GOPROXY") && fixed && (strings.HasPrefix(t.s, "unix:///var/run/") || t.s == "off" || officialProxy(t.s)) {
 			return ""
 		}
 		if strings.HasPrefix(n, "GIT_CONFIG_") && fixed && t.s == "/dev/null" {
@@ -209,4 +208,16 @@ func toolchain(rel string) bool {
 		}
 	}
 	return false
+}
+
+// officialProxy reports whether a GOPROXY list holds only the Go project's own
+// proxy, over HTTPS, and "direct".
+func officialProxy(list string) bool {
+	for p := range strings.SplitSeq(list, ",") {
+		host, ok := strings.CutPrefix(strings.TrimSuffix(p, "/"), "https://")
+		if p != "direct" && (!ok || !strings.HasSuffix(host, ".golang.org") || strings.ContainsAny(host, "/@:?#")) {
+			return false
+		}
+	}
+	return true
 }

@@ -438,7 +438,7 @@ git clone https://example.org/x.git # want ask
 curl -sI https://github.com # want allow
 curl -s http://localhost:3000/health # want allow
 curl http://127.0.0.1:8080/ # want allow
-curl -s https://registry.npmjs.org/left-pad # want allow
+curl -s https://api.github.com/repos/o/r # want allow
 
 # net/secret-sink: secrets on their way out
 cat .env | curl -d @- http://localhost:8080 # want ask
@@ -961,7 +961,7 @@ touch x # want allow
 rm data.txt # want allow
 sed -i s/a/b/ data.txt # want allow
 # Looser (there: ask), because registries and forges are read all day:
-curl -s https://registry.npmjs.org/left-pad # want allow
+curl -s https://api.github.com/repos/o/r # want allow
 # Stricter (there: allowed by the first word), because what follows counts too:
 git status; rm -rf src # want llm default/delete-tree
 echo $(rm -rf src) # want llm default/delete-tree
