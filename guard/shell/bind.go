@@ -195,8 +195,10 @@ func (k *work) kind(p command.Part, kind guard.Kind, action string) {
 		if action == "" {
 			k.goes(p, is, nil)
 		}
-	case guard.Write, guard.Delete:
+	case guard.Write:
 		k.puts = append(k.puts, k.path(p, kind, action)...)
+	case guard.Delete:
+		k.path(p, kind, action)
 	case guard.Network:
 		k.host(kind, action, p, k.hostOf(p.Word.Text))
 	case guard.Code:
@@ -214,6 +216,9 @@ func (k *work) path(p command.Part, kind guard.Kind, action string) (is []int) {
 		return nil
 	}
 	t := k.text(p)
+	if t.class == exact && t.s == "" && p.Index >= 0 {
+		return nil // no file has an empty name
+	}
 	link := kind == guard.Delete || p.Role == command.Move
 	e := guard.Effect{Kind: kind, Action: action, Command: k.index, Written: k.typedOf(p), Deep: p.Deep}
 	if p.Index >= 0 && p.Index < len(k.words) && k.words[p.Index].many && t.class == wild {
@@ -232,7 +237,7 @@ func (k *work) path(p command.Part, kind guard.Kind, action string) (is []int) {
 				k.reads = k.reads.with(f.from)
 			}
 		case kind == guard.Write && action != "metadata":
-			k.written(pl, e)
+			k.written(pl, e, p.Index < 0)
 		case kind == guard.Delete:
 			delete(k.links, pl.path)
 			delete(k.files, pl.path)
@@ -242,8 +247,10 @@ func (k *work) path(p command.Part, kind guard.Kind, action string) (is []int) {
 }
 
 // written remembers that a path no longer holds what the disk shows.
-func (k *work) written(pl place, e guard.Effect) {
+func (k *work) written(pl place, e guard.Effect, template bool) {
 	switch {
+	case template && !pl.exact && e.Action == "": // an archive is unpacked there
+		k.brought(pl, nil)
 	case e.Action == "create":
 		if k.name == "mkdir" {
 			return

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"path"
 	"slices"
 	"strings"
 
@@ -67,8 +68,13 @@ func builtin(n string) (func(*reading, *state, *call) *state, bool) {
 // plain is a builtin that does nothing but print or change the shell itself.
 func (w *reading) plain(st *state, c *call) *state {
 	w.started(st, c, c.name, "", "")
-	if c.name == "unalias" {
+	switch c.name {
+	case "unalias":
 		st.aliases = nil
+	case "wait":
+		for _, f := range c.words {
+			w.subscripted(st, f.text)
+		}
 	}
 	st.out.add(w.outcome(st, c, nil), st.maybe)
 	return nil
@@ -103,23 +109,38 @@ func (w *reading) cd(st *state, c *call) *state {
 	case len(ops) > 0:
 		to = ops[0].text
 	}
-	return w.change(st, to)
+	physical := false
+	for _, f := range c.words {
+		physical = physical || f.is("-P")
+	}
+	return w.change(st, to, physical)
 }
 
-// change goes to a directory. It returns the state in which that failed.
-func (w *reading) change(st *state, to text) (fail *state) {
+// change goes to a directory. It returns the state in which that failed. As
+// in bash ".." takes away a name, unless physical; the state keeps the names of
+// links, and what is resolved is the path that is made of them.
+func (w *reading) change(st *state, to text, physical bool) (fail *state) {
 	stay := st.clone()
 	if _, ok := st.vars["CDPATH"]; ok && to.class == exact && !strings.HasPrefix(to.s, "/") && !strings.HasPrefix(to.s, ".") {
 		to = unknown(nil)
 	}
 	var dirs []string
 	there := true
-	for _, p := range w.places(st, to, false) {
+	for i, p := range w.places(st, to, false) {
 		if !p.exact || p.wild || p.odd != "" {
 			dirs, there = nil, false
 			break
 		}
-		dirs = append(dirs, p.path)
+		at := path.Clean(to.s)
+		if at[0] != '/' {
+			at = path.Join(stay.dirs[i], to.s)
+		}
+		if !physical {
+			p = w.resolve(p, at, false)
+		} else {
+			at = p.path
+		}
+		dirs = append(dirs, at)
 		there = there && (w.view.Stat(p.path).Type == disk.Dir || w.made(p.path))
 	}
 	st.dirs, st.old = dirs, stay.dirs
@@ -157,7 +178,7 @@ func (w *reading) pushd(st *state, c *call) *state {
 		st.stack = append(slices.Clone(st.stack[:top]), was)
 		return nil
 	}
-	fail := w.change(st, ops[0].text)
+	fail := w.change(st, ops[0].text, false)
 	st.stack = append(slices.Clone(st.stack), was)
 	return fail
 }

@@ -36,7 +36,7 @@ func (k *work) code(p command.Part, action string) {
 	for _, pl := range k.places(k.st, t, false) {
 		i := k.emit(guard.Effect{Kind: guard.Code, Action: action, Target: pl.path, Written: k.typedOf(p), Exact: pl.exact && !pl.wild,
 			Note: note, Deep: p.Deep, Command: k.index})
-		if pl.odd != "" || pl.wild || k.replaced(pl.path) {
+		if pl.odd != "" || pl.wild || k.replaced(pl.path, false) {
 			k.hide(k.index, "which code runs is not known", k.typedOf(p))
 		}
 		if f, ok := k.files[pl.path]; ok && f.class != exact {

@@ -18,13 +18,7 @@ import (
 // table returns the built-in command table.
 func table(t testing.TB) *command.Table {
 	t.Helper()
-	var tab *command.Table
-	var err error
-	if dir := os.Getenv("SPECS"); dir != "" {
-		tab, err = command.Load(os.DirFS(dir), "*.yaml")
-	} else {
-		tab, err = command.Builtin()
-	}
+	tab, err := command.Builtin()
 	if err != nil {
 		t.Fatal(err)
 	}

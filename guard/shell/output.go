@@ -123,7 +123,13 @@ func (w *reading) outcome(st *state, c *call, from taint) stream {
 	default:
 		t = w.filtered(st, c, t)
 	}
-	return stream{text: t, cmd: c.index}
+	out := stream{text: t, cmd: c.index}
+	if c.name == "cat" && len(c.words) == 1 && c.words[0].proc == nil && t.class == wild {
+		if ps := w.places(st, c.words[0].text, false); len(ps) == 1 && ps[0].exact && ps[0].odd == "" {
+			out.file = ps[0].path
+		}
+	}
+	return out
 }
 
 func hasSlash(fs []field) bool {

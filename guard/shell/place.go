@@ -112,7 +112,7 @@ func (w *reading) touch(p place, e guard.Effect, t text) int {
 		w.hide(e.Command, p.odd, e.Written)
 	case p.wild && (p.path == "/" && t.s == "" || e.Kind != guard.Read):
 		w.hide(e.Command, "which path is meant is not known", e.Written)
-	case e.Kind != guard.Read && w.replaced(p.path):
+	case e.Kind != guard.Read && w.replaced(p.path, false):
 		w.hide(e.Command, p.path+" lies in a tree that the same call brings", e.Written)
 	}
 	if e.Kind == guard.Write || e.Kind == guard.Delete {
@@ -122,10 +122,11 @@ func (w *reading) touch(p place, e guard.Effect, t text) int {
 }
 
 // replaced reports whether a path lies below a tree that this call unpacks or
-// copies: links in it may lead anywhere.
-func (w *reading) replaced(p string) bool {
+// copies: links in it may lead anywhere. A tree that holds a whole workspace
+// root counts only with roots.
+func (w *reading) replaced(p string, roots bool) bool {
 	for dir := path.Dir(p); len(w.files) > 0 && len(dir) > 1; dir = path.Dir(dir) {
-		if f, ok := w.files[dir]; ok && f.deep && !w.holdsRoot(dir) {
+		if f, ok := w.files[dir]; ok && f.deep && (roots || !w.holdsRoot(dir)) {
 			return true
 		}
 	}
@@ -184,7 +185,7 @@ func (w *reading) wrote(p place, t text, add, maybe bool) {
 
 // brought remembers that a tree came to be at a path.
 func (w *reading) brought(p place, from taint) {
-	if !p.exact {
+	if p.wild {
 		return
 	}
 	if w.files == nil {
@@ -199,7 +200,7 @@ func (w *reading) content(p string) (t text, ok bool) {
 	if f, had := w.files[p]; had {
 		return f.text, f.class == exact
 	}
-	if w.replaced(p) {
+	if w.replaced(p, true) {
 		return unknown(nil), false
 	}
 	b, err := w.view.ReadFile(p, w.limits.Bytes)

@@ -312,6 +312,7 @@ func (k *work) put(pl place, e guard.Effect, t text, from []source) {
 	i := k.touch(pl, e, t)
 	k.puts = append(k.puts, i)
 	content := unknown(nil)
+	moved := false
 	deep := e.Deep
 	for _, s := range from {
 		deep = deep || s.deep
@@ -322,8 +323,12 @@ func (k *work) put(pl place, e guard.Effect, t text, from []source) {
 			src := s.places[0].path
 			if to, ok := k.links[src]; ok && pl.exact {
 				k.link(pl.path, to)
+				moved = true
 			} else if f, ok := k.files[src]; ok {
 				content = f.text
+			} else if to, ok := k.view.Resolve(src); k.name == "mv" && ok && to != src && pl.exact {
+				k.link(pl.path, known(to)) // a link moves as what it is
+				moved = true
 			} else if k.name == "mv" && k.view.Stat(src).Type == disk.Dir {
 				deep = true
 			} else if f, ok := k.content(src); ok && k.view.Stat(src).Size < 1<<16 {
@@ -331,7 +336,10 @@ func (k *work) put(pl place, e guard.Effect, t text, from []source) {
 			}
 		}
 	}
-	if deep {
+	switch {
+	case moved:
+		return
+	case deep:
 		k.brought(pl, content.from)
 		return
 	}

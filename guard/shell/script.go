@@ -51,7 +51,7 @@ func (w *reading) script(st *state, c *call, p place, s script) {
 		return
 	}
 	_, own := w.files[p.path]
-	own = own || w.replaced(p.path)
+	own = own || w.replaced(p.path, true)
 	t, ok := w.content(p.path)
 	if own {
 		w.flow(i, t.from)

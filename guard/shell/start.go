@@ -41,7 +41,16 @@ func (k *work) start() {
 	}
 	switch k.b.Spec.Reads {
 	case "code":
-		k.stdin(command.Part{Index: -1})
+		in := command.Part{Role: command.Stdin, Index: -1}
+		for _, p := range k.b.Parts { // sh -s a b
+			if p.Index >= 0 && p.Flag == "" && p.Role == command.Text {
+				if len(in.Rest) == 0 {
+					in.Index = p.Index - 1
+				}
+				in.Rest = append(in.Rest, p.Word)
+			}
+		}
+		k.stdin(in)
 	case "sql":
 		if k.st.in != nil && !k.has(command.SQL) {
 			k.sql(k.st.in.text)
@@ -305,6 +314,9 @@ func (k *work) fedWords(in *stream, whole bool) []field {
 // shell reads shell source in an argument, with the words after it as $0, $1 ...
 func (k *work) shell(p command.Part) {
 	t := k.text(p)
+	if k.name == "zsh" && strings.Contains(t.s, "(") && strings.ContainsAny(t.s, "*?") {
+		k.hide(k.index, "a pattern of zsh may run code", k.typedOf(p))
+	}
 	st := k.child()
 	st.via = nil
 	st.funcs = exportedFuncs(st.funcs)
@@ -371,7 +383,9 @@ func (k *work) stdin(p command.Part) {
 	lang := k.b.Spec.Lang
 	if in.file != "" {
 		if pl := (place{path: in.file, exact: true}); in.class != exact {
-			k.script(k.st, k.call, pl, script{lang: lang, args: k.rest(p), zero: known(k.name), from: in.from})
+			st := k.st.clone()
+			st.in = nil
+			k.script(st, k.call, pl, script{lang: lang, args: k.rest(p), zero: known(k.name), from: in.from})
 			return
 		}
 	}

@@ -102,7 +102,13 @@ func (w *reading) command(st *state, cmd syntax.Command) (fail *state) {
 		w.caseClause(st, c)
 	case *syntax.FuncDecl:
 		if c.Name != nil {
-			st.define(c.Name.Value, function{bodies: []*syntax.Stmt{c.Body}, src: st.src})
+			f := function{bodies: []*syntax.Stmt{c.Body}, src: st.src}
+			st.define(c.Name.Value, f)
+			if c.Name.Value == "command_not_found_handle" { // bash calls it for every name it does not find
+				sub := st.clone()
+				sub.maybe++
+				w.function(sub, &call{name: c.Name.Value, pos: c.Pos(), index: -1, words: []field{{text: unknown(nil), many: true}}}, f)
+			}
 		}
 	case *syntax.ArithmCmd:
 		w.arith(st, c.X)
@@ -463,11 +469,12 @@ func (w *reading) test(st *state, x syntax.TestExpr) {
 			return
 		}
 		ta := w.single(st, a)
-		tb := w.pattern(st, b)
 		switch x.Op {
 		case syntax.TsEql, syntax.TsNeq, syntax.TsLeq, syntax.TsGeq, syntax.TsLss, syntax.TsGtr:
 			w.number(st, ta, 0)
-			w.number(st, tb, 0)
+			w.number(st, w.single(st, b), 0)
+		default:
+			w.pattern(st, b)
 		}
 	}
 }
