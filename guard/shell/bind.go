@@ -7,6 +7,7 @@ import (
 
 	"handrail/guard"
 	"handrail/guard/command"
+	"handrail/guard/disk"
 )
 
 func (w *reading) bind(name string, args []guard.Word) *command.Binding {
@@ -251,6 +252,7 @@ func (k *work) written(pl place, e guard.Effect, template bool) {
 	switch {
 	case template && !pl.exact && e.Action == "": // an archive is unpacked there
 		k.brought(pl, nil)
+	case !e.Deep && k.view.Stat(pl.path).Type == disk.Dir: // files in it
 	case e.Action == "create":
 		if k.name == "mkdir" {
 			return

@@ -4,6 +4,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"unicode"
 
 	"mvdan.cc/sh/v3/syntax"
 
@@ -142,6 +143,9 @@ func (w *reading) hidden(st *state, c *call, head field) {
 
 // named finds what a name means: alias, function, builtin, program.
 func (w *reading) named(st *state, c *call) (fail *state) {
+	if strings.ContainsFunc(c.name, blank) {
+		w.hide(w.next(), "the command's name holds a space or a character that is not seen", c.typed)
+	}
 	if c.child {
 		w.program(st, c)
 		return nil
@@ -163,6 +167,11 @@ func (w *reading) named(st *state, c *call) (fail *state) {
 	}
 	w.program(st, c)
 	return nil
+}
+
+// blank reports whether r looks like the space between words, or like nothing.
+func blank(r rune) bool {
+	return r > unicode.MaxASCII && (unicode.IsSpace(r) || unicode.In(r, unicode.Cf, unicode.Zs))
 }
 
 func firstWord(s string) string {

@@ -180,12 +180,20 @@ func (w *reading) listed(st *state, c *call, t text) text {
 		}
 	case "rg", "grep":
 		if c.name == "rg" && strings.Contains(flags, "--files ") || strings.Contains(flags, "-l") || strings.Contains(flags, "l ") {
-			for _, f := range ops[min(1, len(ops)):] {
-				if f.class == wild || strings.HasPrefix(f.s, "/") || strings.Contains(f.s, "..") {
-					return t
+			all := here
+			for i, f := range ops[min(1, len(ops)):] {
+				at := f.text
+				if at.class == exact {
+					at.s, at.class = strings.TrimSuffix(at.s, "/")+"/", below
+				}
+				if all = all.join(at); i == 0 {
+					all = at
 				}
 			}
-			return here
+			if c.name == "rg" && strings.Contains(flags, "--files ") {
+				return here
+			}
+			return all
 		}
 		return w.filtered(st, c, t)
 	case "git":

@@ -108,6 +108,7 @@ func (w *reading) touch(p place, e guard.Effect, t text) int {
 	e.Target, e.Exact = p.path, p.exact && !p.wild
 	i := w.emit(e)
 	switch {
+	case e.Action == "list": // names alone
 	case p.odd != "":
 		w.hide(e.Command, p.odd, e.Written)
 	case p.wild && (p.path == "/" && t.s == "" || e.Kind != guard.Read):

@@ -52,7 +52,15 @@ func (w *reading) printed(tree *syntax.File) (string, error) {
 // with one outline mean the same.
 func outline(tree *syntax.File) []byte {
 	b := make([]byte, 0, 256)
+	depth, dash := 0, 0 // dash: the depth of a <<- around, whose leading tabs mean nothing
 	lit := func(s string) {
+		if dash > 0 && strings.IndexByte(s, '\t') >= 0 {
+			lines := strings.Split(s, "\n")
+			for i := range lines {
+				lines[i] = strings.TrimLeft(lines[i], "\t")
+			}
+			s = strings.Join(lines, "\n")
+		}
 		b = append(strconv.AppendQuote(b, s), ' ')
 	}
 	num := func(kind byte, ns ...uint32) {
@@ -68,10 +76,16 @@ func outline(tree *syntax.File) []byte {
 		return 0
 	}
 	syntax.Walk(tree, func(n syntax.Node) bool {
-		switch n := n.(type) {
-		case nil:
+		if n == nil {
+			if depth == dash {
+				dash = 0
+			}
+			depth--
 			b = append(b, ')')
 			return true
+		}
+		depth++
+		switch n := n.(type) {
 		case *syntax.Comment:
 		case *syntax.Lit:
 			lit(n.Value)
@@ -86,6 +100,9 @@ func outline(tree *syntax.File) []byte {
 			num('=', bit(n.Append), bit(n.Naked))
 		case *syntax.Redirect:
 			num('>', uint32(n.Op))
+			if n.Op == syntax.DashHdoc && dash == 0 {
+				dash = depth
+			}
 		case *syntax.BinaryCmd:
 			num('&', uint32(n.Op))
 		case *syntax.BinaryArithm:

@@ -284,8 +284,8 @@ func (k *work) destination(p command.Part) {
 	t := k.text(p)
 	e := guard.Effect{Kind: guard.Write, Command: k.index, Written: k.typedOf(p), Deep: p.Deep}
 	for _, pl := range k.places(k.st, t, false) {
-		if device(pl.path) && pl.exact {
-			continue
+		if device(pl.path) && pl.exact && !k.moves() {
+			continue // what moves there is lost
 		}
 		dir := k.isDir(pl.path)
 		inside := dir || len(k.into) > 1 || strings.HasSuffix(t.s, "/") || p.Flag != ""
@@ -306,6 +306,9 @@ func (k *work) destination(p command.Part) {
 		}
 	}
 }
+
+// moves reports whether the call moves files.
+func (k *work) moves() bool { return k.has(command.Move) }
 
 // put writes sources to one place.
 func (k *work) put(pl place, e guard.Effect, t text, from []source) {

@@ -32,8 +32,10 @@ func (k *work) start() {
 			source = true
 			k.scriptFile(p)
 		case command.Stdin:
-			source = true
-			k.stdin(p)
+			if k.b.Spec.Lang != "" { // else it is data
+				source = true
+				k.stdin(p)
+			}
 		}
 	}
 	if source || k.b.Harmless || k.b.Spec == nil {
