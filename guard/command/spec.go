@@ -130,7 +130,8 @@ type Spec struct {
 	// than the word does as an operand.
 	Lenient bool `yaml:"lenient"`
 	// Flags maps "-f, --force" to what it does. A subcommand has its parents'
-	// flags too, where it does not list them itself. A key may also be
+	// flags too, where it does not list them itself; short harmless ones (-v, -h)
+	// excepted: docker -v prints a version, docker rm -v removes volumes. A key may also be
 	//   - a pattern over the whole word, "-[0-9]*" or "+*"; with an argument, that
 	//     is what follows the pattern's literal beginning;
 	//   - "if=" or "*=": words name=value among the operands (dd, make), the
