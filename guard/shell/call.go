@@ -132,7 +132,7 @@ func (w *reading) run(st *state, c *call, words []field) (fail *state) {
 func (w *reading) hidden(st *state, c *call, head field) {
 	w.started(st, c, "", "", "")
 	why := "which command runs is not known"
-	if len(head.from) > 0 && w.facts.Effects[head.from[0]].Kind == guard.Network {
+	if len(head.from) > 0 && head.from[0] < len(w.facts.Effects) && w.facts.Effects[head.from[0]].Kind == guard.Network {
 		why = "which command runs comes from the network"
 	}
 	i := w.hide(c.index, why, head.typed)
@@ -194,7 +194,7 @@ func (w *reading) aliased(st *state, c *call, a text) {
 	}
 	sub := st.clone()
 	sub.aliases = nil
-	w.source(sub, src, "")
+	w.source(sub, src)
 }
 
 // shellQuote quotes s so that bash reads it as one word.

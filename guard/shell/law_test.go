@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -261,4 +262,26 @@ func TestCorpus(t *testing.T) {
 	for u := range unparsed {
 		t.Log(u)
 	}
+}
+
+// TestReaderIsSafeForConcurrentUse: readings at the same time say what they say
+// alone.
+func TestReaderIsSafeForConcurrentUse(t *testing.T) {
+	root := t.TempDir()
+	r := reader(t, root)
+	want := make([]string, len(commands))
+	for i, source := range commands {
+		want[i] = notation(r.Read(source, root), root)
+	}
+	var wait sync.WaitGroup
+	for range 8 {
+		wait.Go(func() {
+			for i, source := range commands {
+				if got := notation(r.Read(source, root), root); got != want[i] {
+					t.Errorf("%q\n got %s\nwant %s", source, got, want[i])
+				}
+			}
+		})
+	}
+	wait.Wait()
 }

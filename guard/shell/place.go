@@ -19,8 +19,9 @@ type place struct {
 
 // file is what this call writes to a path.
 type file struct {
-	text
-	deep bool // a tree came to be here
+	text        // what is written, after what the file "of" holds
+	of   string // a file on the disk whose content comes first, or ""
+	deep bool   // a tree came to be here
 }
 
 // places returns where a path word may lead from the current directory. With
@@ -158,29 +159,19 @@ func (w *reading) wrote(p place, t text, add, maybe bool) {
 		w.files = map[string]file{}
 	}
 	old, had := w.files[p.path]
-	if add && !had {
-		switch w.view.Stat(p.path).Type {
-		case disk.Absent:
-		case disk.File:
-			b, err := w.view.ReadFile(p.path, w.limits.Bytes)
-			if err != nil {
-				old.text = unknown(nil)
-				break
-			}
-			old.text = known(string(b))
-		default:
-			old.text = unknown(nil)
-		}
+	if add && !had && w.view.Stat(p.path).Type != disk.Absent {
+		old.of = p.path // it is read only where it matters
 	}
+	of := ""
 	switch {
 	case maybe:
 		t = unknown(t.from.with(old.from))
 	case add && old.class == exact && t.class == exact && len(old.s)+len(t.s) <= w.limits.Bytes:
-		t = text{s: old.s + t.s, from: old.from.with(t.from)}
+		t, of = text{s: old.s + t.s, from: old.from.with(t.from)}, old.of
 	case add:
 		t = unknown(t.from.with(old.from))
 	}
-	w.files[p.path] = file{text: t}
+	w.files[p.path] = file{text: t, of: of}
 	delete(w.links, p.path)
 }
 
@@ -199,7 +190,15 @@ func (w *reading) brought(p place, from taint) {
 // where it will not be there or cannot be read; then t says what is known.
 func (w *reading) content(p string) (t text, ok bool) {
 	if f, had := w.files[p]; had {
-		return f.text, f.class == exact
+		if f.of == "" || f.class != exact {
+			return f.text, f.class == exact
+		}
+		b, err := w.view.ReadFile(f.of, w.limits.Bytes)
+		if err != nil {
+			return unknown(f.from), false
+		}
+		w.record(f.of, b)
+		return text{s: string(b) + f.s, from: f.from}, true
 	}
 	if w.replaced(p, true) {
 		return unknown(nil), false

@@ -134,7 +134,7 @@ func (w *reading) finish(st *state) {
 	traps := st.traps
 	st.traps = nil
 	for _, t := range traps {
-		w.source(st, t, "trap")
+		w.source(st, t)
 	}
 }
 

@@ -228,6 +228,9 @@ func (w *reading) openRead(st *state, r *redirect, cmd int) *stream {
 			s.file = p.path
 			if f, ok := w.files[p.path]; ok {
 				s.text = f.text
+				if f.of != "" {
+					s.text = unknown(f.from)
+				}
 				s.from = s.from.with(taint{i})
 				s.file = p.path
 			}

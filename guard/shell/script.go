@@ -18,7 +18,7 @@ type script struct {
 }
 
 // source reads text as shell source in st. What it leaves in st stays.
-func (w *reading) source(st *state, src, _ string) {
+func (w *reading) source(st *state, src string) {
 	if !w.enter() {
 		return
 	}
@@ -124,7 +124,7 @@ func (w *reading) judge(st *state, c *call, at, src string, s script) {
 			sub.zero = known(s.zero.s)
 		}
 	}
-	w.source(sub, src, "")
+	w.source(sub, src)
 	if !s.same {
 		w.finish(sub)
 	}

@@ -1,7 +1,6 @@
 package shell
 
 import (
-	"path"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -236,12 +235,6 @@ func (b *builder) plain(s string) {
 	b.add(s, b.quoted)
 }
 
-func (b *builder) glob() {
-	if b.globAt < 0 && b.class == exact {
-		b.globAt = len(b.text)
-	}
-}
-
 // add appends known text to the field, or to what follows its unknown part.
 func (b *builder) add(s string, quoted bool) {
 	if s == "" {
@@ -295,145 +288,4 @@ func (b *builder) value(t text) {
 		return
 	}
 	b.unknown(t)
-}
-
-// unquoted appends the value of an expansion: split and open to globs, unless
-// the place is quoted.
-func (b *builder) unquoted(t text) {
-	if b.quoted || !b.split {
-		b.from = b.from.with(t.from)
-		if t.class != exact {
-			b.unknown(t)
-		} else {
-			b.plainValue(t.s)
-		}
-		return
-	}
-	ifs, ok := b.w.ifs(b.st)
-	if !ok {
-		b.many = true
-		b.unknown(text{t.s, wild, t.from})
-		return
-	}
-	pieces, lead, trail := splitIFS(t.s, ifs)
-	if lead && (b.has || b.class != exact) {
-		b.next()
-	}
-	for i, p := range pieces {
-		if i > 0 {
-			b.next()
-		}
-		b.from = b.from.with(t.from)
-		b.has = true
-		b.plainValue(p)
-	}
-	if t.class != exact {
-		if trail {
-			b.next()
-		}
-		b.many = true
-		b.unknown(text{"", t.class, t.from})
-	} else if trail && len(pieces) > 0 {
-		b.next()
-	}
-}
-
-// plainValue appends the value of an expansion, in which a backslash is text.
-func (b *builder) plainValue(s string) {
-	if !b.quoted && b.split && b.globAt < 0 {
-		if i := strings.IndexAny(s, "*?["); i >= 0 {
-			b.add(s[:i], false)
-			b.glob()
-			s = s[i:]
-		}
-	}
-	b.add(s, b.quoted)
-}
-
-// next ends the current field.
-func (b *builder) next() {
-	if b.has {
-		b.emit()
-	}
-	b.text, b.class, b.from, b.proc, b.has, b.many, b.globAt = nil, exact, nil, nil, false, false, -1
-	if b.pat != nil {
-		b.pat = b.pat[:0]
-	}
-}
-
-func (b *builder) done() []field {
-	if b.has {
-		b.emit()
-	}
-	return b.out
-}
-
-func (b *builder) emit() {
-	if !b.w.step(1) {
-		return
-	}
-	f := field{text: text{string(b.text), b.class, b.from}, proc: b.proc, many: b.many}
-	if b.globAt >= 0 && globs(f.s[b.globAt:]) {
-		b.out = b.w.glob(b.st, f, string(b.pat), b.globAt, b.out)
-		return
-	}
-	b.out = append(b.out, f)
-}
-
-// globs reports whether s, which begins with a glob character, is a pattern.
-func globs(s string) bool {
-	return strings.ContainsAny(s, "*?") || strings.IndexByte(s[1:], ']') > 0 || strings.HasSuffix(s, ")")
-}
-
-// glob appends what a pattern stands for: the files that it matches where that
-// can be told now, else its beginning.
-func (w *reading) glob(st *state, f field, pat string, at int, out []field) []field {
-	last := path.Base(strings.TrimRight(pat, "/"))
-	ext := strings.ContainsAny(f.s[at:], "(") // bash -c has no extglob
-	if f.class == exact && !w.changed && len(st.dirs) == 1 && !ext && strings.Trim(last, "*.?") != "" {
-		abs, rel := pat, ""
-		if !strings.HasPrefix(pat, "/") {
-			rel = st.dirs[0] + "/"
-			abs = escapePattern(rel) + pat
-		}
-		if found, ok := w.view.Glob(abs, 16); ok {
-			if len(found) == 0 {
-				return append(out, f)
-			}
-			for _, p := range found {
-				g := f
-				g.s = strings.TrimPrefix(p, rel)
-				out = append(out, g)
-			}
-			return out
-		}
-	}
-	rest := f.s[at:]
-	f.s = f.s[:at]
-	f.class = max(f.class, tail(name, rest))
-	if i := strings.LastIndexByte(f.s, '/'); strings.HasPrefix(f.s[i+1:], "..") {
-		f.class = wild
-	}
-	if f.s == "" && len(st.dirs) == 1 && !w.dashed(st.dirs[0], rest) {
-		f.s = "./" // no file there could be taken for an option
-	}
-	f.many = true
-	return append(out, f)
-}
-
-// dashed reports whether a pattern without a known beginning may match a name
-// that looks like an option.
-func (w *reading) dashed(dir, pat string) bool {
-	if pat[0] == '[' && !strings.Contains(pat, "-") {
-		return false
-	}
-	found, ok := w.view.Glob(escapePattern(dir)+"/-*", 1)
-	return !ok || len(found) > 0
-}
-
-func escapePattern(s string) string {
-	if !strings.ContainsAny(s, `*?[\`) {
-		return s
-	}
-	return strings.NewReplacer(`*`, `\*`, `?`, `\?`, `[`, `\[`, `\`, `\\`).Replace(s)
 }
