@@ -227,6 +227,9 @@ func (k *work) path(p command.Part, kind guard.Kind, action string) (is []int) {
 	}
 	for _, pl := range k.places(k.st, t, link) {
 		if device(pl.path) && pl.exact {
+			if in := k.descriptor(k.st, pl.path); in != nil {
+				k.from = k.from.with(in.from)
+			}
 			continue
 		}
 		i := k.touch(pl, e, t)

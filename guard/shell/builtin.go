@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"path"
 	"slices"
 	"strings"
 
@@ -136,10 +137,10 @@ func (w *reading) dot(st *state, c *call) *state {
 		return nil
 	}
 	f := ops[0]
-	if f.proc != nil || f.is("/dev/stdin") {
+	if f.proc != nil || f.class == exact && device(path.Clean(f.s)) {
 		in := f.proc
 		if in == nil {
-			in = st.in
+			in = w.descriptor(st, path.Clean(f.s))
 		}
 		if in == nil {
 			return nil

@@ -173,8 +173,8 @@ func (w *reading) concatenated(st *state, c *call, t text) text {
 			if len(ps) != 1 || !ps[0].exact {
 				return t
 			}
-			if device(ps[0].path) && st.in != nil && strings.Contains(ps[0].path, "in") {
-				out.add(stream{text: st.in.text, cmd: -1}, 0)
+			if in := w.descriptor(st, ps[0].path); in != nil {
+				out.add(stream{text: in.text, cmd: -1}, 0)
 				continue
 			}
 			own, ok := w.files[ps[0].path]

@@ -28,7 +28,7 @@ func (w *reading) glob(st *state, f field, pat string, at int, out []field) []fi
 			abs = escapePattern(rel) + pat
 		}
 		if found, ok := w.view.Glob(abs, 16); ok {
-			if len(found) == 0 {
+			if len(found) == 0 && rel != "" {
 				return append(out, f)
 			}
 			for _, p := range found {
@@ -36,7 +36,9 @@ func (w *reading) glob(st *state, f field, pat string, at int, out []field) []fi
 				g.s = strings.TrimPrefix(p, rel)
 				out = append(out, g)
 			}
-			return out
+			if len(found) > 0 {
+				return out
+			} // outside, what does not match now may match when it runs
 		}
 	}
 	rest := f.s[at:]

@@ -55,6 +55,9 @@ func (w *reading) places(st *state, t text, link bool) []place {
 
 // resolve follows links, those on the disk and those that this call makes.
 func (w *reading) resolve(p place, full string, link bool) place {
+	if strings.HasSuffix(full, "/") { // then a link is followed
+		link = false
+	}
 	for range 8 {
 		var ok bool
 		if link {

@@ -209,6 +209,22 @@ func (w *reading) duplicate(st *state, r *redirect, n int) bool {
 	return true
 }
 
+// descriptor returns what is read from a path that names an open descriptor:
+// nil where it names none, or nothing is to be read.
+func (w *reading) descriptor(st *state, p string) *stream {
+	n, ok := strings.CutPrefix(p, "/dev/fd/")
+	if p == "/dev/stdin" || n == "0" {
+		return st.in
+	}
+	if !ok {
+		return nil
+	}
+	if i, err := strconv.Atoi(n); err == nil && st.fds[i].in != nil {
+		return st.fds[i].in
+	}
+	return &stream{text: unknown(nil), cmd: -1}
+}
+
 // openRead opens a file for reading.
 func (w *reading) openRead(st *state, r *redirect, cmd int) *stream {
 	if r.word.proc != nil {
@@ -219,6 +235,8 @@ func (w *reading) openRead(st *state, r *redirect, cmd int) *stream {
 		if device(p.path) {
 			if p.path == "/dev/null" {
 				s.text = text{}
+			} else if in := w.descriptor(st, p.path); in != nil {
+				return in
 			}
 			continue
 		}

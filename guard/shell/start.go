@@ -231,7 +231,12 @@ func (k *work) scriptFile(p command.Part) {
 	t := k.text(p)
 	for _, pl := range k.places(k.st, t, false) {
 		if device(pl.path) && pl.exact {
+			in := *k.st
+			in.in = k.descriptor(k.st, pl.path)
+			was := k.st
+			k.st = &in
 			k.stdin(p)
+			k.st = was
 			continue
 		}
 		k.script(k.st, k.call, pl, script{lang: lang, args: k.rest(p), zero: t, typed: k.typedOf(p), from: t.from})

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"strconv"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -172,8 +173,10 @@ func (b *builder) part(p syntax.WordPart, first bool) {
 		b.value(b.w.arithText(b.st, p.X))
 	case *syntax.ProcSubst:
 		b.has = true
-		b.add("/dev/fd/63", true)
 		b.proc = b.w.process(b.st, p)
+		n := 63 - len(b.st.fds)
+		b.st.openFd(n, fd{in: b.proc})
+		b.add("/dev/fd/"+strconv.Itoa(n), true)
 		b.from = b.from.with(b.proc.from)
 	case *syntax.ExtGlob:
 		b.glob()
