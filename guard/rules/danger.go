@@ -126,7 +126,7 @@ func (t *trees) picked(p *guard.Pass, i int, e guard.Effect) bool {
 	}
 	for ; at >= 0 && p.Facts.Commands[at].Name != "find"; at-- {
 	}
-	if at < 0 {
+	if at < 0 || c.Name != "find" && !walked(p, at, p.Facts.Effects[i]) {
 		return false
 	}
 	args := p.Facts.Commands[at].Args
@@ -138,6 +138,17 @@ func (t *trees) picked(p *guard.Pass, i int, e guard.Effect) bool {
 		}
 	}
 	return false
+}
+
+// walked reports whether e is done to what the find at this index came upon, not
+// to a path that its command names by itself.
+func walked(p *guard.Pass, find int, e guard.Effect) bool {
+	if e.Exact || wholeDir(e.Written) {
+		return false
+	}
+	return slices.ContainsFunc(p.Facts.Effects, func(start guard.Effect) bool {
+		return start.Command == find && start.Kind == guard.Read && e.Target == start.Target
+	})
 }
 
 // wholeDir reports whether a word as typed stands for all there is in a

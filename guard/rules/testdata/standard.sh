@@ -966,6 +966,9 @@ curl -s https://api.github.com/repos/o/r # want allow
 git status; rm -rf src # want llm default/delete-tree
 echo $(rm -rf src) # want llm default/delete-tree
 find . -delete # want ask fs/workspace
+find . -name go.mod -exec rm -rf /etc \; # want deny fs/system-tree
+find /etc -name x.conf -exec rm -rf /etc \; # want deny fs/system-tree
+find . -name go.mod -exec rm -rf /etc/* \; # want deny fs/system-tree
 env bash -c 'touch /tmp/x' # want ask fs/outside
 echo x > /tmp/x # want ask fs/outside
 cat data.txt > .env # want ask secret/write
