@@ -1,6 +1,10 @@
 package shell
 
-import "strings"
+import (
+	"strings"
+
+	"handrail/guard"
+)
 
 // stream is what could be told of the data that flows through a pipe, a file
 // or a substitution. With class exact, s is all of it; with name and below,
@@ -55,4 +59,38 @@ func (s *stream) substituted() text {
 		t.s = strings.TrimRight(t.s, "\n")
 	}
 	return t
+}
+
+// flow says that an effect takes the data of others.
+func (w *reading) flow(i int, from taint) {
+	e := &w.facts.Effects[i]
+	best := -1
+	for _, f := range from {
+		if f == i || f >= len(w.facts.Effects) {
+			continue
+		}
+		k := w.facts.Effects[f].Kind
+		want := guard.Network
+		if e.Kind == guard.Network {
+			want = guard.Read
+		}
+		if best < 0 || k == want && w.facts.Effects[best].Kind != want {
+			best = f
+		}
+	}
+	if e.From < 0 {
+		e.From = best
+	}
+	if e.Kind != guard.Network || e.Action != "send" && e.Action != "shell" {
+		return
+	}
+	// Every file that goes to a host is an effect of its own.
+	base := *e
+	for _, f := range from {
+		if f == base.From || f == i || f >= len(w.facts.Effects) || w.facts.Effects[f].Kind != guard.Read {
+			continue
+		}
+		j := w.emit(base)
+		w.facts.Effects[j].From = f
+	}
 }
