@@ -95,11 +95,11 @@ func target(e guard.Effect) string {
 // ownJob reports whether a signal goes to a background job of the same shell:
 // no other process can be named in these ways.
 func ownJob(e guard.Effect) bool {
-	job := strings.Trim(e.Written, `"`)
-	if e.Exact && job == e.Target && strings.HasPrefix(job, "%") {
+	if e.Exact && strings.HasPrefix(e.Target, "%") { // however it is quoted
 		return true
 	}
-	return job == "$!" || job == "${!}"
+	last := strings.Trim(e.Written, `"`)
+	return last == "$!" || last == "${!}"
 }
 
 // because adds the note of an effect to a reason.

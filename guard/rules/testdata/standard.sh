@@ -966,6 +966,7 @@ curl -s https://api.github.com/repos/o/r # want allow
 git status; rm -rf src # want llm default/delete-tree
 echo $(rm -rf src) # want llm default/delete-tree
 find . -delete # want ask fs/workspace
+'kill' '%1' # want allow
 find . -name go.mod -exec rm -rf /etc \; # want deny fs/system-tree
 find /etc -name x.conf -exec rm -rf /etc \; # want deny fs/system-tree
 find . -name go.mod -exec rm -rf /etc/* \; # want deny fs/system-tree
