@@ -169,17 +169,25 @@ type Loss struct {
 	Clean     int `json:"clean,omitempty"`     // in git's index, not changed since
 	Changed   int `json:"changed,omitempty"`   // in git's index, changed since
 	Untracked int `json:"untracked,omitempty"` // not in git and not ignored, or no git here
-	Ignored   int `json:"ignored,omitempty"`   // ignored by git: build products
-	Created   int `json:"created,omitempty"`   // made in this session
-	// More says that counting stopped early: there is more of all that is not
-	// Ignored, unless only Ignored was found.
-	More bool `json:"more,omitempty"`
+	Ignored   int `json:"ignored,omitempty"`   // ignored by git
+	Created   int `json:"created,omitempty"`   // made in this session, and as it left them
+	// Products are those of the Ignored that are named like build products, so
+	// that a build makes them again. What else is ignored (data, .env) has no
+	// other copy.
+	Products int `json:"products,omitempty"`
+	// More says that counting stopped early; Alike, that all the rest lies in an
+	// ignored directory of build products too. Else nothing is known of it.
+	More  bool `json:"more,omitempty"`
+	Alike bool `json:"alike,omitempty"`
 }
 
+// Lost counts the files that nothing would bring back.
+func (l *Loss) Lost() int { return l.Changed + l.Untracked + l.Ignored - l.Products }
+
 // Recoverable reports whether nothing would be lost for good: every file is
-// clean in git, ignored by it, or was made in this session.
+// clean in git, a build product that it ignores, or was made in this session.
 func (l *Loss) Recoverable() bool {
-	return l != nil && l.Files > 0 && l.Changed == 0 && l.Untracked == 0 && (!l.More || l.Ignored == l.Files)
+	return l != nil && l.Files > 0 && l.Lost() == 0 && (!l.More || l.Alike)
 }
 
 // String says the loss in a clause: "41 files, all ignored by git".
@@ -187,8 +195,11 @@ func (l *Loss) String() string {
 	if l == nil {
 		return "not looked at"
 	}
+	if l.Files == 0 && l.More {
+		return "too many files to count"
+	}
 	if l.Files == 0 {
-		return "nothing there"
+		return "no files"
 	}
 	count := fmt.Sprintf("%d files", l.Files)
 	if l.Files == 1 {
@@ -202,18 +213,21 @@ func (l *Loss) String() string {
 		n    int
 		what string
 	}{
-		{l.Untracked, "not in git"}, {l.Changed, "changed since git last had them"},
-		{l.Clean, "unchanged in git"}, {l.Ignored, "ignored by git"}, {l.Created, "made in this session"},
+		{l.Untracked, "not in git"}, {l.Changed, "changed since git last had them"}, {l.Ignored - l.Products, "ignored by git but no build product"},
+		{l.Clean, "unchanged in git"}, {l.Products, "ignored by git"}, {l.Created, "made in this session"},
 	} {
 		switch {
 		case p.n == 0:
 		case p.n == l.Files && p.n > 1:
 			parts = append(parts, "all "+p.what)
 		case p.n == l.Files:
-			parts = append(parts, p.what)
+			parts = append(parts, strings.Replace(p.what, "had them", "had it", 1))
 		default:
 			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.what))
 		}
+	}
+	if l.More && !l.Alike {
+		parts = append(parts, "the rest not counted")
 	}
 	return count + ", " + strings.Join(parts, ", ")
 }

@@ -30,7 +30,7 @@ func TestEveryEffectHasWords(t *testing.T) {
 func TestDescribe(t *testing.T) {
 	for want, e := range map[string]guard.Effect{
 		"deletes /tmp/x and everything below it":                {Kind: guard.Delete, Target: "/tmp/x", Exact: true, Deep: true},
-		"deletes /tmp/x (3 files, all ignored by git)":          {Kind: guard.Delete, Target: "/tmp/x", Exact: true, Loss: &guard.Loss{Files: 3, Ignored: 3}},
+		"deletes /tmp/x (3 files, all ignored by git)":          {Kind: guard.Delete, Target: "/tmp/x", Exact: true, Loss: &guard.Loss{Files: 3, Ignored: 3, Products: 3}},
 		"writes something at or below /tmp":                     {Kind: guard.Write, Target: "/tmp"},
 		"reaches example.org":                                   {Kind: guard.Network, Target: "example.org", Exact: true},
 		"gains rights: runs sudo":                               {Kind: guard.Privilege, Target: "sudo", Exact: true},

@@ -21,10 +21,16 @@ const defaultBudget = 2000
 type View struct {
 	// Budget is the number of system calls allowed; zero means 2000.
 	Budget int
+	// Created reports whether a file (absolute, resolved; what lstat said of it)
+	// is still as this session made it; nil: none is.
+	Created func(path string, info fs.FileInfo) bool
 
-	used  int
-	nodes map[string]node // by path whose directory is resolved
-	memo  map[string]real // by path as asked
+	used   int
+	nodes  map[string]node // by path whose directory is resolved
+	memo   map[string]real // by path as asked
+	works  map[string]*work
+	looked int // names that were counted
+	hashed int // files that were compared by content
 }
 
 // Type is what stands at a path. The zero value is not known.

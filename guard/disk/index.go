@@ -13,6 +13,7 @@ const maxIndex = 16 << 20
 type indexEntry struct {
 	mtimeSec, mtimeNsec uint32
 	size                uint32
+	object              [20]byte // the SHA-1 name of the content
 }
 
 var errIndex = errors.New("git index not readable")
@@ -38,6 +39,7 @@ func parseIndex(b []byte) (map[string]indexEntry, error) {
 			mtimeSec:  binary.BigEndian.Uint32(b[at+8:]),
 			mtimeNsec: binary.BigEndian.Uint32(b[at+12:]),
 			size:      binary.BigEndian.Uint32(b[at+36:]),
+			object:    [20]byte(b[at+40 : at+60]),
 		}
 		start := at
 		extended := b[at+60]&0x40 != 0

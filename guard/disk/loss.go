@@ -1,6 +1,10 @@
 package disk
 
 import (
+	"crypto/sha1"
+	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -8,65 +12,116 @@ import (
 	"handrail/guard"
 )
 
-// maxLoss is the number of files after which Loss stops counting.
-const maxLoss = 4000
+// Bounds of counting.
+const (
+	maxLoss   = 4000    // files of one target, after which counting stops
+	maxLook   = 12000   // names that one View looks at, over all targets
+	maxHashed = 1 << 20 // bytes of a file that is compared by content
+	maxHashes = 100     // such files of one View
+)
 
-// work is a git work tree as far as it was read.
-type work struct {
-	root   string
-	index  map[string]indexEntry
-	dirs   map[string]bool         // directories that hold something tracked
-	ignore map[string][]ignoreRule // by directory relative to root, "" first
-	broken bool                    // the index could not be read
+// count is one counting of a loss.
+type count struct {
+	*View
+	loss *guard.Loss
+	// stray counts nothing that git has; ignored says whether what it ignores
+	// counts then.
+	stray, ignored bool
 }
 
 // Loss counts what stands at or below path (absolute, resolved), by what could
 // bring it back. It asks git's files, never git. It is nil where path could not
 // be looked at; an absent path is an empty loss.
 func (v *View) Loss(path string) *guard.Loss {
+	return v.lose(&count{View: v, loss: &guard.Loss{}}, path)
+}
+
+// Stray counts the files at or below path that git does not have; with ignored
+// also those that it ignores. It is what git clean takes.
+func (v *View) Stray(path string, ignored bool) *guard.Loss {
+	return v.lose(&count{View: v, loss: &guard.Loss{}, stray: true, ignored: ignored}, path)
+}
+
+func (v *View) lose(c *count, path string) *guard.Loss {
 	n := v.lstat(path)
 	switch {
 	case n.info.Type == Absent:
-		return &guard.Loss{}
-	case n.info.Type == Unknown:
+		return c.loss
+	case n.info.Type == Unknown, v.looked >= maxLook:
 		return nil
 	}
-	l := &guard.Loss{}
-	w := v.work(filepath.Dir(path))
-	rel := ""
-	ignoredAbove := false
-	if w != nil {
-		rel, _ = filepath.Rel(w.root, path)
-		ignoredAbove = w.ignoredAbove(rel)
-	}
+	w, rel, above := c.stands(path, n.info.Type == Dir && !n.link)
 	if n.info.Type != Dir || n.link {
-		w.count(l, path, rel, ignoredAbove || w.ignores(rel, false))
-		return l
+		c.add(w, path, rel, above || w.ignores(rel, false))
+		return c.loss
 	}
-	countBelow(l, w, path, rel, ignoredAbove || w.ignores(rel, true))
-	return l
+	ignored := above || w.ignores(rel, true)
+	if c.below(w, path, rel, ignored); c.loss.More {
+		c.loss.Alike = ignored && product(rel)
+	}
+	return c.loss
 }
 
-// countBelow counts below dir until the limit.
-func countBelow(l *guard.Loss, w *work, dir, rel string, ignored bool) {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		l.More = true
+// stands finds the work tree that path belongs to, its place there, and whether
+// a directory above it is ignored. What is a work tree itself has no other copy
+// outside, but its own index says what is stray in it.
+func (c *count) stands(path string, dir bool) (w *work, rel string, above bool) {
+	from := filepath.Dir(path)
+	if dir && nested(path) {
+		if !c.stray {
+			return nil, "", false
+		}
+		from = path
+	}
+	if w = c.work(from); w == nil {
+		return nil, "", false
+	}
+	rel, err := filepath.Rel(w.root, path)
+	if err != nil || rel == ".git" || strings.HasPrefix(rel, ".git/") {
+		return nil, "", false
+	}
+	return w, rel, w.ignoredAbove(rel)
+}
+
+// below counts below dir until the bounds.
+func (c *count) below(w *work, dir, rel string, ignored bool) {
+	if ignored && c.stray && !c.ignored {
 		return
 	}
-	for _, e := range entries {
-		if l.Files >= maxLoss {
-			l.More = true
-			return
+	f, err := os.Open(dir)
+	if err != nil {
+		c.loss.More = true
+		return
+	}
+	defer f.Close()
+	for {
+		entries, err := f.ReadDir(256)
+		for _, e := range entries {
+			if c.looked++; c.loss.Files >= maxLoss || c.looked > maxLook {
+				c.loss.More = true
+				return
+			}
+			path, sub := filepath.Join(dir, e.Name()), filepath.Join(rel, e.Name())
+			switch {
+			case e.IsDir() && (e.Name() == ".git" || nested(path)):
+				if !c.stray { // git clean leaves them alone
+					c.below(nil, path, sub, false) // nothing outside it has it
+				}
+			case e.IsDir():
+				c.below(w, path, sub, ignored || w.ignores(sub, true))
+			default:
+				c.add(w, path, sub, ignored || w.ignores(sub, false))
+			}
+			if c.loss.More {
+				return
+			}
 		}
-		path, sub := filepath.Join(dir, e.Name()), filepath.Join(rel, e.Name())
 		switch {
-		case e.IsDir() && (e.Name() == ".git" || nested(path)):
-			countBelow(l, nil, path, sub, false) // a repository: nothing outside it has it
-		case e.IsDir():
-			countBelow(l, w, path, sub, ignored || w.ignores(sub, true))
-		default:
-			w.count(l, path, sub, ignored || w.ignores(sub, false))
+		case err == io.EOF:
+			return
+		case err != nil:
+			c.loss.More = true
+			return
 		}
 	}
 }
@@ -77,146 +132,91 @@ func nested(dir string) bool {
 	return err == nil
 }
 
-// count adds one file to l.
-func (w *work) count(l *guard.Loss, path, rel string, ignored bool) {
-	l.Files++
-	if w == nil || w.broken {
-		l.Untracked++
+// add counts one file.
+func (c *count) add(w *work, path, rel string, ignored bool) {
+	e, tracked := indexEntry{}, false
+	if w != nil && !w.broken {
+		e, tracked = w.index[rel]
+	}
+	if c.stray && (tracked || ignored && !c.ignored) {
 		return
 	}
-	e, tracked := w.index[rel]
-	switch {
-	case tracked && unchanged(path, e):
-		l.Clean++
-	case tracked:
-		l.Changed++
-	case ignored:
-		l.Ignored++
-	default:
-		l.Untracked++
-	}
-}
-
-// unchanged compares size and time of modification, as git does before it
-// reads the content. Doubt counts as changed.
-func unchanged(path string, e indexEntry) bool {
 	fi, err := os.Lstat(path)
-	if err != nil || uint32(fi.Size()) != e.size {
-		return false
-	}
-	t := fi.ModTime()
-	return uint32(t.Unix()) == e.mtimeSec && (e.mtimeNsec == 0 || uint32(t.Nanosecond()) == e.mtimeNsec)
-}
-
-// work finds the work tree that dir belongs to and reads its index; nil where
-// there is none.
-func (v *View) work(dir string) *work {
-	for ; ; dir = filepath.Dir(dir) {
-		git := filepath.Join(dir, ".git")
-		if n := v.lstat(git); n.info.Type == Dir || n.info.Type == File {
-			return readWork(dir, git, n.info.Type == File)
+	c.loss.Files++
+	switch {
+	case tracked && err == nil && c.unchanged(w, path, fi, e):
+		c.loss.Clean++
+	case err == nil && c.Created != nil && c.Created(path, fi):
+		c.loss.Created++
+	case tracked:
+		c.loss.Changed++
+	case ignored && w != nil && !w.broken:
+		c.loss.Ignored++
+		if product(rel) {
+			c.loss.Products++
 		}
-		if dir == filepath.Dir(dir) {
-			return nil
-		}
+	default:
+		c.loss.Untracked++
 	}
 }
 
-func readWork(root, git string, isFile bool) *work {
-	w := &work{root: root, dirs: map[string]bool{}, ignore: map[string][]ignoreRule{}}
-	common := git
-	if isFile { // a linked work tree or submodule: "gitdir: PATH"
-		b := readBounded(git, 4096)
-		target, ok := strings.CutPrefix(strings.TrimSpace(string(b)), "gitdir: ")
-		if !ok {
-			w.broken = true
-			return w
-		}
-		git = absolute(root, target)
-		common = git
-		if b := readBounded(filepath.Join(git, "commondir"), 4096); b != nil {
-			common = absolute(git, strings.TrimSpace(string(b)))
-		}
+// Uncommitted counts the tracked files at or below path (absolute, resolved)
+// that changed since git last had them; with whole those of the whole work
+// tree. It is nil where there is no work tree that could be read.
+func (v *View) Uncommitted(path string, whole bool) *guard.Loss {
+	w := v.work(path)
+	if w == nil || w.broken {
+		return nil
 	}
-	b := readBounded(filepath.Join(git, "index"), maxIndex)
-	index, err := parseIndex(b)
-	if b != nil && err != nil {
-		w.broken = true
-	}
-	w.index = index
-	for name := range index {
-		for d := parent(name); d != "" && !w.dirs[d]; d = parent(d) {
-			w.dirs[d] = true
-		}
-	}
-	w.ignore["\x00exclude"] = parseIgnore(string(readBounded(filepath.Join(common, "info", "exclude"), 1<<20)))
-	return w
-}
-
-// ignores reports whether git ignores rel (relative to the work tree), judged
-// by the rules of every directory above it. Its parents are not looked at.
-func (w *work) ignores(rel string, dir bool) bool {
-	if w == nil || w.broken || rel == "." || rel == "" {
-		return false
-	}
-	if dir && w.dirs[rel] {
-		return false // something below it is tracked: go and look
-	}
-	verdict := ignored(w.ignore["\x00exclude"], rel, dir)
-	for d := ""; ; {
-		sub := strings.TrimPrefix(strings.TrimPrefix(rel, d), "/")
-		if v := ignored(w.rules(d), sub, dir); v != 0 {
-			verdict = v
-		}
-		next, _, found := strings.Cut(sub, "/")
-		if !found {
-			return verdict > 0
-		}
-		d = filepath.Join(d, next)
-	}
-}
-
-// ignoredAbove reports whether a directory above rel is ignored.
-func (w *work) ignoredAbove(rel string) bool {
-	for d := parent(rel); d != ""; d = parent(d) {
-		if w.ignores(d, true) {
-			return true
-		}
-	}
-	return false
-}
-
-// rules returns the rules of the gitignore file in directory d of the work tree.
-func (w *work) rules(d string) []ignoreRule {
-	r, ok := w.ignore[d]
-	if !ok {
-		r = parseIgnore(string(readBounded(filepath.Join(w.root, d, ".gitignore"), 1<<20)))
-		w.ignore[d] = r
-	}
-	return r
-}
-
-// readBounded reads a regular file of at most limit bytes; nil where it is not one.
-func readBounded(path string, limit int) []byte {
-	var v View
-	b, err := v.ReadFile(path, limit)
+	rel, err := filepath.Rel(w.root, path)
 	if err != nil {
 		return nil
 	}
-	return b
+	l := &guard.Loss{}
+	for name, e := range w.index {
+		if !whole && rel != "." && !within(rel, name) {
+			continue
+		}
+		if v.looked++; v.looked > maxLook {
+			l.More = true
+			return l
+		}
+		file := filepath.Join(w.root, name)
+		fi, err := os.Lstat(file)
+		if err != nil || fi.IsDir() { // gone, or a submodule: nothing of it would be lost
+			continue
+		}
+		if !v.unchanged(w, file, fi, e) {
+			l.Files++
+			l.Changed++
+		}
+	}
+	return l
 }
 
-func absolute(base, path string) string {
-	if filepath.IsAbs(path) {
-		return filepath.Clean(path)
-	}
-	return filepath.Join(base, path)
-}
+func within(dir, name string) bool { return name == dir || strings.HasPrefix(name, dir+"/") }
 
-func parent(rel string) string {
-	i := strings.LastIndexByte(rel, filepath.Separator)
-	if i < 0 {
-		return ""
+// unchanged compares size and time of modification, as git does, and where
+// these leave doubt the content. What stays in doubt counts as changed.
+func (v *View) unchanged(w *work, path string, fi fs.FileInfo, e indexEntry) bool {
+	if uint32(fi.Size()) != e.size {
+		return false
 	}
-	return rel[:i]
+	t := fi.ModTime()
+	same := uint32(t.Unix()) == e.mtimeSec && (e.mtimeNsec == 0 || uint32(t.Nanosecond()) == e.mtimeNsec)
+	if same && t.Before(w.indexed) {
+		return true
+	}
+	// Touched since, or written in the moment in which the index was.
+	if v.hashed++; !fi.Mode().IsRegular() || v.hashed > maxHashes {
+		return false
+	}
+	content := readBounded(path, maxHashed)
+	if content == nil {
+		return false
+	}
+	h := sha1.New()
+	fmt.Fprintf(h, "blob %d\x00", len(content))
+	h.Write(content)
+	return [sha1.Size]byte(h.Sum(nil)) == e.object
 }

@@ -66,17 +66,17 @@ func TestLoss(t *testing.T) {
 			"src/a.go":       {Files: 1, Clean: 1},
 			"src/changed.go": {Files: 1, Changed: 1},
 			"src/new.go":     {Files: 1, Untracked: 1},
-			"src/x.o":        {Files: 1, Ignored: 1},
+			"src/x.o":        {Files: 1, Ignored: 1, Products: 1},
 			"src/keep.o":     {Files: 1, Untracked: 1},
-			"src":            {Files: 6, Clean: 2, Changed: 1, Untracked: 2, Ignored: 1},
-			"dist":           {Files: 2, Ignored: 2},
-			"dist/deep":      {Files: 1, Ignored: 1},
+			"src":            {Files: 6, Clean: 2, Changed: 1, Untracked: 2, Ignored: 1, Products: 1},
+			"dist":           {Files: 2, Ignored: 2, Products: 2},
+			"dist/deep":      {Files: 1, Ignored: 1, Products: 1},
 			"docs":           {Files: 1, Clean: 1},
 			"deep":           {Files: 1, Clean: 1},
-			"top.log":        {Files: 1, Ignored: 1},
+			"top.log":        {Files: 1, Ignored: 1, Products: 1},
 			"sub/top.log":    {Files: 1, Untracked: 1},
 			"sub/local":      {Files: 1, Ignored: 1},
-			"node_modules":   {Files: 1, Ignored: 1},
+			"node_modules":   {Files: 1, Ignored: 1, Products: 1},
 			"a":              {Files: 1, Ignored: 1},
 			"vendor":         {Files: 2, Untracked: 2},
 			"none":           {},
@@ -120,6 +120,7 @@ func TestLossAgreesWithGit(t *testing.T) {
 		all.Changed += l.Changed
 		all.Untracked += l.Untracked
 		all.Ignored += l.Ignored
+		all.Products += l.Products
 	}
 	want := guard.Loss{
 		Changed:   list("--modified"),
@@ -127,6 +128,7 @@ func TestLossAgreesWithGit(t *testing.T) {
 		Ignored:   list("--others", "--ignored", "--exclude-standard"),
 	}
 	want.Clean = list("--cached") - want.Changed
+	want.Products = want.Ignored - 2 // sub/local/file, a/b/c/z
 	if all != want {
 		t.Errorf("counted %+v, git says %+v", all, want)
 	}
