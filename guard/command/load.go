@@ -184,6 +184,8 @@ func (r *reader) spec(n *yaml.Node, up *Spec) *Spec {
 			r.decode(v, &s.Wrapper)
 		case "deep":
 			r.decode(v, &s.Deep)
+		case "builds":
+			r.decode(v, &s.Builds)
 		default:
 			r.errorf(k, "unknown field %q of a program", k.Value)
 		}

@@ -178,6 +178,10 @@ type Spec struct {
 	// Deep makes every path effect deep (rm -r is a flag; rsync is always).
 	Deep bool `yaml:"deep"`
 
+	// Builds says that what it writes is made from the code of the workspace:
+	// running that is running this code (go build -o, cc).
+	Builds bool `yaml:"builds"`
+
 	index *index // made by the loader
 }
 

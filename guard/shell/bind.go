@@ -32,6 +32,7 @@ type work struct {
 	fed   bool // standard input has been used
 	peers int
 	kids  []command.Part // commands, scripts and code that it starts
+	fresh []string       // paths that it is the first in this call to write
 }
 
 // source is an operand that goes into a destination.
@@ -64,6 +65,7 @@ func (w *reading) binding(st *state, c *call, b *command.Binding) {
 	k.st = k.st.clone() // a Chdir holds for this call alone
 	k.parts()
 	k.finish()
+	k.built()
 	st.out.add(w.result(k), st.maybe)
 }
 
@@ -266,6 +268,9 @@ func (k *work) written(pl place, e guard.Effect, template bool) {
 	case k.name == "tee" && k.st.in != nil:
 		k.wrote(pl, k.st.in.text, k.b.Has("-a"), k.st.maybe > 0)
 	default:
+		if f, had := k.files[pl.path]; !had || f.built {
+			k.fresh = append(k.fresh, pl.path)
+		}
 		k.wrote(pl, unknown(nil), false, true)
 	}
 }

@@ -39,7 +39,7 @@ func (k *work) code(p command.Part, action string) {
 		if pl.odd != "" || pl.wild || k.replaced(pl.path, false) {
 			k.hide(k.index, "which code runs is not known", k.typedOf(p))
 		}
-		if f, ok := k.files[pl.path]; ok && f.class != exact {
+		if f, ok := k.files[pl.path]; ok && f.class != exact && !f.built {
 			k.flow(i, f.from)
 			k.hide(k.index, pl.path+" is written by the same call", k.typedOf(p))
 		}

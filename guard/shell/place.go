@@ -22,6 +22,8 @@ type file struct {
 	text        // what is written, after what the file "of" holds
 	of   string // a file on the disk whose content comes first, or ""
 	deep bool   // a tree came to be here
+	// built says that a compiler made it from code of the workspace.
+	built bool
 }
 
 // places returns where a path word may lead from the current directory. With
@@ -131,7 +133,7 @@ func (w *reading) touch(p place, e guard.Effect, t text) int {
 // root counts only with roots.
 func (w *reading) replaced(p string, roots bool) bool {
 	for dir := path.Dir(p); len(w.files) > 0 && len(dir) > 1; dir = path.Dir(dir) {
-		if f, ok := w.files[dir]; ok && f.deep && (roots || !w.holdsRoot(dir)) {
+		if f, ok := w.files[dir]; ok && f.deep && !f.built && (roots || !w.holdsRoot(dir)) {
 			return true
 		}
 	}

@@ -53,6 +53,10 @@ func (w *reading) script(st *state, c *call, p place, s script) {
 	_, own := w.files[p.path]
 	own = own || w.replaced(p.path, true)
 	t, ok := w.content(p.path)
+	if w.files[p.path].built && s.lang == "" {
+		w.facts.Effects[i].Action = "project"
+		return
+	}
 	if own {
 		w.flow(i, t.from)
 		if !ok {
