@@ -88,6 +88,9 @@ func (w *binder) place(ops []int, list *operands) {
 		}
 		w.turn(p, string(p.Role))
 		w.single(p)
+		if p.Role == Text && w.Spec.Lenient && foreign(p.Word.Text) {
+			p.Role = "read"
+		}
 		p.stream()
 	}
 }

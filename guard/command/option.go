@@ -53,9 +53,46 @@ func (w *binder) partial(i int, o *option) {
 
 func (w *binder) unlisted(i int) {
 	w.Options = append(w.Options, Option{w.args[i].Text, i})
-	if !w.Spec.Lenient {
+	name, value, attached := strings.Cut(w.args[i].Text, "=")
+	if !w.Spec.Lenient || telling(name) {
 		w.unread(i)
+		return
 	}
+	if attached && foreign(value) {
+		w.Parts = append(w.Parts, Part{Role: "read", Word: guard.Word{Text: value, Exact: w.args[i].Exact}, Index: i, Flag: name})
+	}
+}
+
+// deeds are the last words in the names of options that run, load or write what
+// their argument says, whatever the program is; objects may come after them.
+var deeds = []string{"exec", "execute", "command", "cmd", "eval", "script", "hook", "plugin", "plugins", "program", "shell", "load", "preload", "import", "require", "engine", "output", "outfile", "out",
+	"log", "logfile", "dump", "bin", "write", "save", "config", "conf", "rcfile", "pager", "editor", "init", "rsh", "wrapper", "macro", "pipe", "call"}
+
+var objects = []string{"file", "path", "dir", "directory", "folder", "program", "string", "line", "args", "code", "lua", "to"}
+
+// telling reports whether the name of an option that no entry lists says that
+// it does more than change what is printed.
+func telling(name string) bool {
+	if !strings.HasPrefix(name, "--") && len(name) < 4 || name == "--init" ||
+		slices.ContainsFunc([]string{"--no-", "--skip-", "--show-", "--list-", "--print-"}, func(s string) bool { return strings.HasPrefix(name, s) }) {
+		return false
+	}
+	parts := strings.Split(strings.TrimLeft(name, "-"), "-")
+	for len(parts) > 1 && slices.Contains(objects, parts[len(parts)-1]) {
+		parts = parts[:len(parts)-1]
+	}
+	return slices.Contains(deeds, parts[len(parts)-1])
+}
+
+// foreign reports whether a word is a path of the system or of a home
+// directory: a program that takes it, for all that is known, reads it.
+func foreign(word string) bool {
+	rest, ok := strings.CutPrefix(word, "/")
+	if !ok {
+		return false
+	}
+	top, below, ok := strings.Cut(rest, "/")
+	return ok && below != "" && slices.Contains([]string{"etc", "root", "home", "Users", "proc", "private"}, top)
 }
 
 // cluster binds letters of which each is an option (-xzf file, -ofile).

@@ -28,6 +28,7 @@ type Entry struct {
 func Defaults(pol Policy) []Entry {
 	allow, ask, llm := guard.VerdictAllow, guard.VerdictAsk, guard.VerdictLLM
 	inRoots := func(p *guard.Pass, e guard.Effect) bool { return isPath(e.Target) && inside(p.Roots, e.Target) }
+	ours := func(p *guard.Pass, e guard.Effect) bool { return !isPath(e.Target) || inRoots(p, e) } // a task's name, or a path
 	tree := func(_ *guard.Pass, e guard.Effect) bool { return e.Deep || !e.Exact }
 	owner := func(p *guard.Pass, e guard.Effect) bool {
 		return e.Deep || e.Command >= 0 && e.Command < len(p.Facts.Commands) && slices.Contains([]string{"chown", "chgrp"}, p.Facts.Commands[e.Command].Name)
@@ -45,9 +46,9 @@ func Defaults(pol Policy) []Entry {
 		{"default/command", guard.Exec, []string{""}, "", allow, "a known command, used in a known way", "", nil},
 		{"default/unlisted", guard.Exec, []string{"unlisted"}, "", llm, "a program that is not in the command table", "use a program that is commonly known for this", nil},
 		{"default/unread", guard.Exec, []string{"unread"}, "", llm, "an option or subcommand that is not in the command table", "use its usual options, and look them up with `man`", nil},
-		{"default/project-code", guard.Code, []string{"project"}, "", allow, "code of the project", "", nil},
+		{"default/project-code", guard.Code, []string{"project"}, "of the workspace", allow, "code of the project", "", ours},
 		{"default/script", guard.Code, []string{""}, "of the workspace", allow, "a script of the workspace", "", inRoots},
-		{"default/foreign-script", guard.Code, []string{""}, "from elsewhere", llm, "a script from outside the workspace", "copy the script into the workspace and read it first", nil},
+		{"default/foreign-script", guard.Code, []string{"", "project"}, "from elsewhere", llm, "code from outside the workspace", "copy the script into the workspace and read it first", nil},
 		{"default/inline-code", guard.Code, []string{"inline"}, "", llm, "code on the command line", "put the code into a file of the workspace and run that", nil},
 		{"default/piped-code", guard.Code, []string{"stdin"}, "", ask, "code from a pipe", "put the code into a file of the workspace and run that", nil},
 		{"default/restore", guard.Install, []string{"project"}, "", allow, "installs what the project names", "", nil},

@@ -76,13 +76,18 @@ func (k *work) withArgs(st *state, fs []field) {
 			}
 		}
 	}
-	if mark == "" && k.name != "xargs" {
+	named := mark != ""
+	if !named && k.name != "xargs" {
 		mark = "{}"
 	}
 	words := k.fedWords(k.in(), mark != "")
 	marked := false
 	for _, f := range fs {
 		marked = marked || mark != "" && strings.Contains(f.s, mark)
+	}
+	if !marked && named && k.name == "xargs" { // no word is added
+		k.run(st, &call{pos: k.pos, index: -1, child: true}, fs)
+		return
 	}
 	if !marked {
 		k.run(st, &call{pos: k.pos, index: -1, child: true}, append(fs[:len(fs):len(fs)], words...))

@@ -165,6 +165,7 @@ func (w *reading) array(st *state, x *syntax.ArrayExpr, assoc bool) value {
 
 // assign sets a variable, through namerefs.
 func (w *reading) assign(st *state, n string, v value, keep bool) {
+	written := n
 	for range 8 {
 		old, ok := st.vars[n]
 		if !ok {
@@ -187,6 +188,9 @@ func (w *reading) assign(st *state, n string, v value, keep bool) {
 		v.exported = true
 	}
 	st.set(n, v)
+	if !keep || n != written { // by read, for, printf, or through a reference
+		w.environment(n, v.one, written, w.next()-1)
+	}
 }
 
 // declare reads declare, export, local, readonly, typeset, nameref.

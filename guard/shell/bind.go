@@ -228,7 +228,7 @@ func (k *work) path(p command.Part, kind guard.Kind, action string) (is []int) {
 		e.Deep = e.Deep || kind == guard.Delete // it may be an option too
 	}
 	for _, pl := range k.places(k.st, t, link) {
-		if device(pl.path) && pl.exact {
+		if device(pl.path) && pl.exact && kind != guard.Delete && (action != "metadata" || k.name == "touch") {
 			if in := k.descriptor(k.st, pl.path); in != nil {
 				k.from = k.from.with(in.from)
 			}

@@ -193,8 +193,9 @@ func (w *reading) aliased(st *state, c *call, a text) {
 		src += " " + shellQuote(f.s)
 	}
 	sub := st.clone()
-	sub.aliases = nil
+	sub.aliases, sub.traps = nil, nil
 	w.source(sub, src)
+	w.finish(sub)
 }
 
 // shellQuote quotes s so that bash reads it as one word.

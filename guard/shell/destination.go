@@ -72,8 +72,8 @@ func (k *work) destination(p command.Part) {
 	t := k.text(p)
 	e := guard.Effect{Kind: guard.Write, Command: k.index, Written: k.typedOf(p), Deep: p.Deep}
 	for _, pl := range k.places(k.st, t, false) {
-		if device(pl.path) && pl.exact && !k.moves() {
-			continue // what moves there is lost
+		if device(pl.path) && pl.exact && !k.replaces() {
+			continue
 		}
 		dir := k.isDir(pl.path)
 		inside := dir || len(k.into) > 1 || strings.HasSuffix(t.s, "/") || p.Flag != ""
@@ -95,8 +95,11 @@ func (k *work) destination(p command.Part) {
 	}
 }
 
-// moves reports whether the call moves files.
-func (k *work) moves() bool { return k.has(command.Move) }
+// replaces reports whether the call puts a new file in the place of what stands
+// at its destination: even a device goes, and what moves there is lost.
+func (k *work) replaces() bool {
+	return k.has(command.Move) || k.name == "ln" || k.name == "install" || k.name == "rsync"
+}
 
 // put writes sources to one place.
 func (k *work) put(pl place, e guard.Effect, t text, from []source) {

@@ -40,7 +40,7 @@ var loaders = map[string]bool{
 	"GONOSUMDB": true, "GONOSUMCHECK": true, "GOINSECURE": true, "GOENV": true, "SSH_AUTH_SOCK": true, "CURL_HOME": true, "WGETRC": true,
 	"NODE_TLS_REJECT_UNAUTHORIZED": true, "GLOBIGNORE": true, "CDPATH": true, "HISTFILE": true, "EXINIT": true, "VIMINIT": true,
 	"DYLD_INSERT_LIBRARIES": true, "DYLD_LIBRARY_PATH": true, "DYLD_FRAMEWORK_PATH": true, "ELECTRON_RUN_AS_NODE": true,
-	"CARGO_HOME": true, "RUSTUP_HOME": true, "GEM_HOME": false, "CARGO_REGISTRY_DEFAULT": true,
+	"CARGO_HOME": true, "POSIXLY_CORRECT": true, "RUSTUP_HOME": true, "GEM_HOME": false, "CARGO_REGISTRY_DEFAULT": true,
 }
 
 // searched are lists of directories in which programs look for code.

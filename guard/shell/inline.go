@@ -153,7 +153,9 @@ func (w *reading) spoken(c *call, st *state, cmd string) {
 	sub.maybe++
 	sub.via = append(c.via[:len(c.via):len(c.via)], c.name)
 	effects := len(w.facts.Effects)
+	sub.traps = nil
 	w.source(sub, cmd)
+	w.finish(sub)
 	for i := effects; i < len(w.facts.Effects); i++ { // a string that is no command says nothing
 		if e := &w.facts.Effects[i]; e.Kind == guard.Unknown && e.Action == "unparsed" && e.Command < 0 {
 			e.Command = c.index

@@ -32,7 +32,6 @@ func (w *reading) printf(st *state, c *call) *state {
 			v = w.get(st, n).join(value{array: true, open: true, elems: []text{t}})
 		}
 		w.assign(st, n, v, false)
-		w.environment(n, t, c.typed, c.index)
 	}
 	return nil
 }

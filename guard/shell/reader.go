@@ -129,12 +129,18 @@ func (w *reading) file(st *state, tree *syntax.File) {
 	w.finish(st)
 }
 
-// finish reads what a shell's traps do at its end.
+// finish reads what a shell's traps do at its end, and what traps they set.
 func (w *reading) finish(st *state) {
-	traps := st.traps
-	st.traps = nil
-	for _, t := range traps {
-		w.source(st, t)
+	for rounds := 0; len(st.traps) > 0; rounds++ {
+		if rounds == 8 {
+			w.hide(-1, "traps that set traps", "")
+			return
+		}
+		traps := st.traps
+		st.traps = nil
+		for _, t := range traps {
+			w.source(st, t)
+		}
 	}
 }
 

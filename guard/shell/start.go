@@ -148,7 +148,9 @@ func (k *work) inShell(st *state, t text, typed string) {
 		return
 	}
 	st.via = append(k.via[:len(k.via):len(k.via)], k.name)
+	st.traps = nil
 	k.source(st, t.s)
+	k.reading.finish(st)
 }
 
 func exportedFuncs(m map[string]function) map[string]function {

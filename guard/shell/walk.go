@@ -37,7 +37,8 @@ func (w *reading) stmt(st *state, s *syntax.Stmt) (fail *state) {
 	if s.Background || s.Coprocess || s.Disown {
 		st = st.clone()
 		st.async++
-		st.in = nil
+		st.in, st.traps = nil, nil
+		defer w.finish(st)
 	}
 	if call, ok := s.Cmd.(*syntax.CallExpr); ok {
 		fail = w.simple(st, call, s.Redirs)
@@ -83,6 +84,7 @@ func (w *reading) command(st *state, cmd syntax.Command) (fail *state) {
 		return w.sequence(st, c.Stmts)
 	case *syntax.Subshell:
 		sub := st.clone()
+		sub.traps = nil
 		w.stmts(sub, c.Stmts)
 		w.finish(sub)
 	case *syntax.IfClause:
@@ -125,8 +127,9 @@ func (w *reading) command(st *state, cmd syntax.Command) (fail *state) {
 	case *syntax.CoprocClause:
 		sub := st.clone()
 		sub.async++
-		sub.in = &stream{text: unknown(nil), cmd: -1}
+		sub.in, sub.traps = &stream{text: unknown(nil), cmd: -1}, nil
 		w.stmt(sub, c.Stmt)
+		w.finish(sub)
 	default:
 		w.hide(-1, "a construct that the reader does not know", "")
 	}
@@ -220,24 +223,15 @@ func (w *reading) pipe(st *state, c *syntax.BinaryCmd) {
 	through := &stream{cmd: -1}
 	x := st.clone()
 	x.async++
-	x.out = through
+	x.out, x.traps = through, nil
 	through.depth = x.maybe
 	w.stmt(x, c.X)
+	w.finish(x)
 	y := st.clone()
 	y.async++
-	y.in = through
+	y.in, y.traps = through, nil
 	w.stmt(y, c.Y)
-	st.traps = union2(st.traps, x.traps, y.traps)
-}
-
-func union2(lists ...[]string) (u []string) {
-	u = lists[0]
-	for _, l := range lists[1:] {
-		if len(l) > len(u) {
-			u = l
-		}
-	}
-	return u
+	w.finish(y)
 }
 
 func (w *reading) ifClause(st *state, c *syntax.IfClause) {

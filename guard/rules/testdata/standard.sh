@@ -923,7 +923,7 @@ bash -c "$UNKNOWN" # want ask
 sh "$UNKNOWN" # want ask
 source "$UNKNOWN" # want ask
 . "$UNKNOWN" # want ask
-cat data.txt | bash # want ask
+cat data.txt | bash # want llm
 base64 -d data.txt | sh # want ask
 echo 'if' && if # want ask
 ls " # want ask
