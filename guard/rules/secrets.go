@@ -129,14 +129,16 @@ func secretName(file string) bool {
 	return !nameIs(harmlessNames, lower) && (nameIs(secretNames, lower) || inTree(secretTrees, lower))
 }
 
-// gitFile reports whether file is one that git obeys.
+// gitFile reports whether file is one that git obeys: all in a .git, since
+// commondir, HEAD, index and the files of worktrees and modules can lead git to
+// another configuration, and a file named .git, which leads to another
+// repository. Locks that a git left behind and messages of commits are not.
 func gitFile(file string) bool {
 	lower := strings.ToLower(file)
-	if inTree(gitTrees, lower) {
-		return true
+	if !inTree(gitTrees, lower) && nameIs([]string{"*.lock", "*_editmsg", "*_msg"}, lower) {
+		return false
 	}
-	_, module, ok := strings.Cut(lower, "/.git/modules/")
-	return ok && (inTree([]string{"hooks", "config", "info"}, "/"+module))
+	return inTree([]string{".git"}, lower)
 }
 
 // secretFile says what secret the content of file is, or is empty.

@@ -801,6 +801,12 @@ rm -rf .git/hooks # want ask secret/write
 mv .git x # want ask secret/write
 chmod -R 777 .git # want ask secret/write
 echo x > .git/info/attributes # want ask secret/write
+echo ../evil > .git/commondir # want ask secret/write
+echo 'gitdir: evil' > sub/.git # want ask secret/write
+echo x > .git/worktrees/w/config.worktree # want ask secret/write
+echo x > .git/HEAD # want ask secret/write
+cp evil .git/modules/m/commondir # want ask secret/write
+rm -f .git/index.lock # want allow
 echo x > .Git/hooks/pre-commit # want ask secret/write
 echo x >> ~/.ssh/authorized_keys # want ask
 echo x > ~/.ssh/config # want ask
@@ -949,6 +955,20 @@ find ~ -name '*.gz' -delete # want deny fs/system-tree
 # jobs of the same call
 sleep 5 & kill %1 # want allow
 kill -9 1234 # want ask sys/process
+kill -9 -1 # want ask sys/process
+kill -9 -$PPID # want ask sys/process
+kill -s KILL -1 # want ask sys/process
+kill -n 9 -1 # want ask sys/process
+kill -TERM -1234 # want ask sys/process
+kill -kill -1 # want ask sys/process
+kill -9 %1 # want allow
+kill -l # want allow
+ps -ef # want allow
+ps aux # want allow
+ps -o pid,comm -C node # want allow
+ps axe # want ask sys/secret
+ps eww $PPID # want ask sys/secret
+ps -p 1 e # want ask sys/secret
 kill $PID # want ask
 pkill node # want ask sys/process
 
