@@ -83,6 +83,30 @@ func (c *count) stands(path string, dir bool) (w *work, rel string, above bool) 
 	return w, rel, w.ignoredAbove(rel)
 }
 
+// maxQuick is the largest git index, in bytes, that is read to say what a write
+// replaces.
+const maxQuick = 512 << 10
+
+// Replaced counts one regular file that would be replaced, as Loss does; nil
+// where it is none, or where asking git's index would take long.
+func (v *View) Replaced(path string) *guard.Loss {
+	if v.lstat(path).info.Type != File {
+		return nil
+	}
+	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
+		if v.lstat(dir+"/.git").info.Type != Absent {
+			if v.lstat(dir+"/.git/index").info.Size > maxQuick {
+				return nil
+			}
+			break
+		}
+		if dir == filepath.Dir(dir) {
+			break
+		}
+	}
+	return v.Loss(path)
+}
+
 // below counts below dir until the bounds.
 func (c *count) below(w *work, dir, rel string, ignored bool) {
 	if ignored && c.stray && !c.ignored {

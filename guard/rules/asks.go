@@ -53,7 +53,7 @@ func asks() []guard.Rule {
 	rules := make([]guard.Rule, 0, len(questions)+1)
 	for _, q := range questions {
 		rules = append(rules, each(q.id, q.doc, only(q.kind, q.actions...), func(p *guard.Pass, i int, e guard.Effect) {
-			p.Report(i, guard.VerdictAsk, because(fmt.Sprintf(q.says, actor(p, i), target(e)), e), q.instead)
+			p.Report(i, guard.VerdictAsk, because(fmt.Sprintf(q.says, actor(p, i), target(e))+losing(e), e), q.instead)
 		}))
 	}
 	rules = append(rules, each("sys/process",
@@ -79,6 +79,14 @@ func asks() []guard.Rule {
 			}
 			p.Report(i, guard.VerdictAsk, because(reason, e), "write the command out plainly, without computed names or code")
 		}))
+}
+
+// losing ends a reason with what an effect would take, where that was counted.
+func losing(e guard.Effect) string {
+	if e.Loss == nil || e.Loss.Files == 0 && !e.Loss.More {
+		return ""
+	}
+	return ": " + e.Loss.String()
 }
 
 // target names the target of an effect that is no path.

@@ -27,7 +27,7 @@ type scene struct {
 var sceneFiles = map[string]string{
 	"proj/main.go": "package main\n", "proj/go.mod": "module proj\n", "proj/README.md": "# proj\n", "proj/src/a.go": "package src\n", "proj/src/b.go": "package src\n",
 	"proj/build/out.o": "o", "proj/build/old.o": "o", "proj/package.json": `{"scripts":{"test":"echo ok"}}`, "proj/Makefile": "all:\n\techo ok\n",
-	"proj/.env": "KEY=x\n", "proj/.env.example": "KEY=\n", "proj/.git/config": "[core]\n", "proj/.git/HEAD": "ref: refs/heads/main\n", "proj/.git/hooks/pre-commit.sample": "#!/bin/sh\n",
+	"proj/.gitignore": "build/\n", "proj/.env": "KEY=x\n", "proj/.env.example": "KEY=\n", "proj/.git/config": "[core]\n", "proj/.git/HEAD": "ref: refs/heads/main\n", "proj/.git/hooks/pre-commit.sample": "#!/bin/sh\n",
 	"proj/.vscode/settings.json": "{}", "proj/scripts/run.sh": "echo hello\nmkdir -p build\n", "proj/scripts/bad.sh": "rm -rf /\n", "proj/scripts/ask.sh": "rm -f /tmp/handrail-other\n",
 	"proj/deploy/id_rsa": "key", "proj/data.txt": "a\nb\n",
 	"proj/etc -> /etc": "", "proj/rootlink -> /": "", "proj/out -> ~/outside": "", "proj/envlink -> .env": "", "proj/homelink -> ~": "", "proj/disk -> /dev/sda": "", "proj/null -> /dev/null": "",

@@ -33,6 +33,8 @@ func Defaults(pol Policy) []Entry {
 	owner := func(p *guard.Pass, e guard.Effect) bool {
 		return e.Deep || e.Command >= 0 && e.Command < len(p.Facts.Commands) && slices.Contains([]string{"chown", "chgrp"}, p.Facts.Commands[e.Command].Name)
 	}
+	file := func(_ *guard.Pass, e guard.Effect) bool { return e.Loss != nil && e.Loss.Lost() > 0 }
+	lost := func(p *guard.Pass, e guard.Effect) bool { return tree(p, e) && file(p, e) }
 	back := func(_ *guard.Pass, e guard.Effect) bool { return e.Loss.Recoverable() }
 	return []Entry{
 		{"default/read", guard.Read, nil, "", allow, "reading is free here", "", nil},
@@ -40,7 +42,9 @@ func Defaults(pol Policy) []Entry {
 		{"default/write", guard.Write, []string{"", "append", "create", "metadata"}, "", allow, "writing is free here", "", nil},
 		{"default/format", guard.Write, []string{"format"}, "", ask, "writes a file system or partition table", "format an image file that the user named", nil},
 		{"default/delete", guard.Delete, []string{""}, "that git or this session could bring back", allow, "nothing would be lost for good", "", back},
+		{"default/delete-lost", guard.Delete, []string{""}, "of a tree with files that nothing could bring back", ask, "deletes files that nothing could bring back", "look at them first: `git status --short`; commit or move what is to stay", lost},
 		{"default/delete-tree", guard.Delete, []string{""}, "of a whole tree, or of names that are not known yet", llm, "deletes a whole tree", "name the files, or let git do it: `git status` shows what it could bring back", tree},
+		{"default/delete-file", guard.Delete, []string{""}, "of a file that nothing could bring back", llm, "deletes a file that nothing could bring back", "keep it under another name, or commit it first", file},
 		{"default/delete", guard.Delete, []string{""}, "of single files", allow, "deleting single files is free here", "", nil},
 		{"default/shred", guard.Delete, []string{"shred"}, "", ask, "destroys files past recovery", "delete the file plainly", nil},
 		{"default/command", guard.Exec, []string{""}, "", allow, "a known command, used in a known way", "", nil},
@@ -98,7 +102,10 @@ func lookup(table []Entry, p *guard.Pass, e guard.Effect) *Entry {
 
 // reason says the row's reason about one effect.
 func (r *Entry) reason(p *guard.Pass, i int, e guard.Effect) string {
-	if r.Verdict == guard.VerdictAllow {
+	switch {
+	case r.Verdict == guard.VerdictAllow && e.Kind == guard.Delete && e.Loss.Recoverable():
+		return fmt.Sprintf("%s: %s, %s", would(p, i), e.Loss, r.Reason)
+	case r.Verdict == guard.VerdictAllow:
 		return r.Reason
 	}
 	if changes(e) {

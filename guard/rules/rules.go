@@ -25,12 +25,14 @@ type Policy struct {
 	// needs no question: the private temporary directory of the session.
 	// Absolute and resolved. Empty: none.
 	Scratch []string
+	// Root says that commands run as root.
+	Root bool
 }
 
 // Standard returns the rules of the standard profile and those of the default
 // policy.
 func Standard(p Policy) (rules, defaults []guard.Rule) {
-	rules = slices.Concat(danger(p), asks(), network(p), workdir(p), sensitive(p))
+	rules = slices.Concat(danger(p), asks(), network(p), workdir(p), sensitive(p), branches(), superuser(p))
 	return rules, defaultRules(p)
 }
 

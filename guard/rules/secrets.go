@@ -146,7 +146,7 @@ func secretFile(file string, pol Policy) string {
 	lower := strings.ToLower(file)
 	switch {
 	case processSecret(lower):
-		return "the memory or environment of another process"
+		return "the memory or environment of a process"
 	case nameIs(publicNames, lower):
 		return ""
 	case inTree(readTrees, lower) && !(path.Base(lower) == "config" && inTree([]string{".ssh"}, lower)):
@@ -168,8 +168,12 @@ func processSecret(lower string) bool {
 		return true
 	}
 	pid, what, ok := strings.Cut(rest, "/")
-	if !ok || pid == "self" || pid == "thread-self" || strings.Trim(pid, "0123456789") != "" {
+	own := pid == "self" || pid == "thread-self"
+	if !ok || !own && strings.Trim(pid, "0123456789") != "" {
 		return false
+	}
+	if own { // maps and fd of a program itself tell nothing new; its environment may hold secrets
+		return slices.Contains([]string{"environ", "mem"}, path.Base(what))
 	}
 	return slices.Contains([]string{"environ", "mem", "maps", "smaps", "auxv", "stack"}, path.Base(what)) || within("fd", what) || within("root", what) || within("cwd", what)
 }

@@ -20,7 +20,11 @@ func sensitive(pol Policy) []guard.Rule {
 					return // fs/system-tree or fs/outside says it
 				}
 				if own := ownFile(pol.Own, e); own != "" {
-					p.Report(i, guard.VerdictDeny, would(p, i)+"; "+own+" belongs to handrail itself", "ask the user to change it outside this session")
+					reason := would(p, i) + "; " + own + " belongs to handrail itself"
+					if len(e.Target) < len(own) { // another rule says what it would do
+						reason = own + ", which belongs to handrail itself, would go with " + e.Target
+					}
+					p.Report(i, guard.VerdictDeny, reason, "ask the user to change it outside this session")
 				}
 			})),
 		each("secret/write",

@@ -21,9 +21,9 @@ func workdir(pol Policy) []guard.Rule {
 					p.Report(i, guard.VerdictAsk, actor(p, i)+" would "+verb(e)+" something that cannot be told before it runs", "name the file")
 				case inside(p.Roots, e.Target), below(pol.Scratch, e.Target), e.Exact && isStream(e.Target):
 				case e.Kind == guard.Delete:
-					p.Report(i, guard.VerdictAsk, outside(p, i, e), "delete only inside the workspace")
+					p.Report(i, guard.VerdictAsk, outside(p, i, e)+asRoot(pol), "delete only inside the workspace")
 				default:
-					p.Report(i, guard.VerdictAsk, outside(p, i, e), "write inside the workspace instead")
+					p.Report(i, guard.VerdictAsk, outside(p, i, e)+asRoot(pol), "write inside the workspace instead")
 				}
 			}),
 		each("fs/workspace",

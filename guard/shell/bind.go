@@ -66,6 +66,7 @@ func (w *reading) binding(st *state, c *call, b *command.Binding) {
 	k.parts()
 	k.finish()
 	k.built()
+	k.pushes()
 	st.out.add(w.result(k), st.maybe)
 }
 

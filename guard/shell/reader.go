@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"io/fs"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -29,6 +30,9 @@ type Reader struct {
 	Env map[string]string
 	// Roots are the workspace roots: scripts below them are read and judged.
 	Roots []string
+	// Created reports whether a file (absolute, resolved; what lstat said of it)
+	// is still as this session made it; nil: none is.
+	Created func(path string, info fs.FileInfo) bool
 	// Limits bound the work; zero fields take the defaults.
 	Limits Limits
 
@@ -61,6 +65,7 @@ func (l Limits) full() Limits {
 // resolved). It never fails and never runs anything.
 func (r *Reader) Read(source, dir string) (facts *guard.Facts) {
 	w := &reading{Reader: r, limits: r.Limits.full(), facts: &guard.Facts{Dir: dir}}
+	w.view.Created = r.Created
 	defer func() {
 		if p := recover(); p != nil { // a fault of ours is never an allow
 			facts = &guard.Facts{Dir: dir}
@@ -108,6 +113,7 @@ func (w *reading) whole(source, dir string) {
 	if w.over {
 		return
 	}
+	w.context()
 	w.facts.Script = w.print(tree, source)
 	started := false
 	for i := range w.facts.Effects {

@@ -585,7 +585,7 @@ mv src/a.go src/c.go # want allow
 mkdir x # want allow
 mkdir -p a/b/c # want allow
 rmdir build/empty # want allow
-rm data.txt # want allow
+rm data.txt # want llm default/delete-file
 rm -f build/out.o # want allow
 rm build/out.o build/old.o # want allow
 ln -s data.txt x # want allow
@@ -599,11 +599,11 @@ dd if=data.txt of=x # want allow
 echo x > inside/new.go # want allow
 touch inside/new.go # want allow
 cd src && touch x # want allow
-cd src; rm a.go # want allow
+cd src; rm a.go # want llm default/delete-file
 cd /tmp && cd - && touch x # want allow
 (cd src && touch x) # want allow
 pushd src && touch x && popd # want allow
-rm ../proj/data.txt # want allow
+rm ../proj/data.txt # want llm default/delete-file
 touch ~/proj/x # want allow
 touch "$HOME/proj/x" # want allow
 D=src; touch $D/x # want allow
@@ -617,16 +617,16 @@ printf '%s\n' a b > x # want allow
 tar -cf a.tar src # want allow
 touch $TMPDIR/x # want allow
 rm -f $TMPDIR/x # want allow
-rm -rf build # want llm
-rm -rf build/ # want llm
-rm -rf ./build # want llm
-rm -rf src # want llm
+rm -rf build # want allow
+rm -rf build/ # want allow
+rm -rf ./build # want allow
+rm -rf src # want ask default/delete-lost
 rm -rf * # want ask fs/workspace
 rm -rf ./* # want ask fs/workspace
-rm -fr build src # want llm
-rm -r build # want llm
-rm --recursive --force ./build # want llm
-mkdir x; rm -rf src # want llm
+rm -fr build src # want ask default/delete-lost
+rm -r build # want allow
+rm --recursive --force ./build # want allow
+mkdir x; rm -rf src # want ask default/delete-lost
 find . -name '*.o' -delete # want ask fs/workspace
 chmod -R u+x scripts # want llm
 
@@ -911,8 +911,8 @@ cmake -B build # want allow
 # the default policy: left to the validator
 frobnicate # want llm
 frobnicate --all # want llm
-git push # want llm
-git push origin main # want llm
+git push # want ask vcs/protected-branch
+git push origin main # want ask vcs/protected-branch
 git --no-such-option # want llm
 npm install left-pad # want llm
 python3 -c 'print(1)' # want llm
@@ -978,13 +978,13 @@ cp data.txt x # want allow
 mv data.txt x # want allow
 mkdir -p a/b # want allow
 touch x # want allow
-rm data.txt # want allow
+rm data.txt # want llm default/delete-file
 sed -i s/a/b/ data.txt # want allow
 # Looser (there: ask), because registries and forges are read all day:
 curl -s https://api.github.com/repos/o/r # want allow
 # Stricter (there: allowed by the first word), because what follows counts too:
-git status; rm -rf src # want llm default/delete-tree
-echo $(rm -rf src) # want llm default/delete-tree
+git status; rm -rf src # want ask default/delete-lost
+echo $(rm -rf src) # want ask default/delete-lost
 find . -delete # want ask fs/workspace
 'kill' '%1' # want allow
 find . -name go.mod -exec rm -rf /etc \; # want deny fs/system-tree
