@@ -22,9 +22,9 @@ var floor = map[string]int{
 	"guard/shell":     2,
 	"guard/command":   1, "guard/rules": 1, "guard/plugin": 1, "guard/agent": 1, "guard/audit": 1, "guard/disk": 1,
 	"elicit/mcp": 1, "elicit/terminal": 1, "elicit/web": 1, "elicit/desktop": 1,
-	"tools/sandbox": 1, "internal/store": 1,
+	"tools/sandbox": 1, "internal/store": 1, "internal/ollamatest": 1,
 	"guard": 0, "guard/text": 0, "guard/lang": 0, "skills": 0, "elicit": 0,
-	"examples": 0, "internal/floors": 0, "internal/testkit": 0, "internal/laws": 0, "internal/stories": 0,
+	"examples": 0, "internal/floors": 0, "internal/testkit": 0, "internal/laws": 0, "internal/oracle": 0, "internal/stories": 0,
 }
 
 // home of each third party: the packages that may import it.
