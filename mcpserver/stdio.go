@@ -59,7 +59,7 @@ type message struct {
 	Method string          `json:"method"`
 	Params json.RawMessage `json:"params"`
 	Result json.RawMessage `json:"result"`
-	Error  *rpcError       `json:"error"`
+	Error  json.RawMessage `json:"error"`
 }
 
 // ServeStdio serves one client, both protocol eras, one message a line, until
@@ -157,12 +157,19 @@ func (w *wire) take(f frame) {
 		return
 	}
 	id, ok := idOf(m.ID)
+	if said, ofID := ambiguous(f.text, m); said != "" {
+		if !ok || ofID {
+			m.ID = nil
+		}
+		w.refuse(m.ID, mcp.INVALID_REQUEST, said)
+		return
+	}
 	switch {
 	case !ok:
 		w.refuse(nil, mcp.INVALID_REQUEST, "an id is a string or a number")
 	case m.Method == "":
 		if name, ok := id.(string); ok && (m.Result != nil || m.Error != nil) {
-			w.sess.answered(name, reply{m.Result, m.Error})
+			w.sess.answered(name, reply{m.Result, faultOf(m.Error)})
 		} else if id != nil && m.Result == nil && m.Error == nil {
 			w.refuse(m.ID, mcp.INVALID_REQUEST, "no method")
 		}
@@ -173,6 +180,18 @@ func (w *wire) take(f frame) {
 	default:
 		w.start(id, m, f.text)
 	}
+}
+
+// faultOf reads the error of a response; one that cannot be read is one too.
+func faultOf(raw json.RawMessage) *rpcError {
+	if raw == nil {
+		return nil
+	}
+	fault := &rpcError{}
+	if json.Unmarshal(raw, fault) != nil {
+		return &rpcError{Code: mcp.INTERNAL_ERROR, Message: "an error that cannot be read"}
+	}
+	return fault
 }
 
 // start serves a request on its own goroutine.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -45,6 +46,37 @@ func TestWhatIsNoRequest(t *testing.T) {
 	case m := <-p.told:
 		t.Errorf("answered what asked for no answer: %+v", m)
 	default:
+	}
+}
+
+// What can be read in two ways is not done in either: who watches the wire must
+// see the call that runs.
+func TestAmbiguousMessages(t *testing.T) {
+	root := place(t)
+	p := serve(t, root, nil).hello(false, nil)
+	call := func(params string) string {
+		return `{"jsonrpc":"2.0","id":90,"method":"tools/call","params":{` + params + `}}`
+	}
+	good, evil := `"arguments":{"path":"good","content":""}`, `{"path":"evil","content":""}`
+	for _, line := range []string{
+		call(`"name":"safe_write",` + good + `,"arguments":` + evil),
+		call(`"name":"safe_write",` + good + `,"Arguments":` + evil),
+		call(`"name":"safe_write",` + good + `,"argument\u017f":` + evil),
+		call(`"name":"safe_read","NAME":"safe_write","arguments":` + evil),
+		call(`"name":"safe_read","name":"safe_write","arguments":` + evil),
+		`{"jsonrpc":"2.0","id":90,"method":"ping","METHOD":"tools/call","params":{"name":"safe_write","arguments":` + evil + `}}`,
+		`{"jsonrpc":"2.0","id":90,"method":"tools/call","params":{},"Params":{"name":"safe_write","arguments":` + evil + `}}`,
+		`{"jsonrpc":"2.0","id":90,"id":91,"method":"tools/call","params":{"name":"safe_write","arguments":` + evil + `}}`,
+	} {
+		p.send(line)
+		if m := p.await(line, p.told); m.Error == nil || m.Error.Code != mcp.INVALID_REQUEST {
+			t.Errorf("%s: answered %+v", line, m)
+		}
+	}
+	for _, name := range []string{"good", "evil"} {
+		if _, err := os.Stat(filepath.Join(root, name)); err == nil {
+			t.Errorf("%s was written", name)
+		}
 	}
 }
 
