@@ -108,7 +108,9 @@ func lines(command string, show func(string) string) (text, cut string) {
 	if tail > head {
 		parts = append(parts, fmt.Sprintf("%d of its %d lines are left out", tail-head, len(all)))
 	}
-	if clipped > 0 {
+	if clipped == 1 {
+		parts = append(parts, "1 line is cut short")
+	} else if clipped > 0 {
 		parts = append(parts, fmt.Sprintf("%d lines are cut short", clipped))
 	}
 	return b.String(), strings.Join(parts, ", ")
@@ -146,8 +148,12 @@ func window(all []string) (head, tail, bytes int) {
 // character that could move, hide or reorder others as \u{..}, and long runs of
 // blanks as their number.
 func printable(s string, visible func(string) string) string {
-	if visible != nil {
-		s = visible(s)
+	if visible != nil { // line by line: what shows several may number them
+		parts := strings.Split(s, "\n")
+		for i, part := range parts {
+			parts[i] = visible(part)
+		}
+		s = strings.Join(parts, "\n")
 	}
 	var b strings.Builder
 	blanks := 0

@@ -76,7 +76,7 @@ func TestMessageOfLongCommands(t *testing.T) {
 		shown, hidden []string
 	}{
 		{"many lines", strings.Join(many, "\n"), []string{"   1 | echo 1", " 500 | echo 500", "lines are left out", "are not shown]"}, []string{"echo 250"}},
-		{"one long line", "echo " + strings.Repeat("a", 9000) + "; rm -rf ~", []string{"CAUTION", "1 lines are cut short", "more characters]"}, []string{"rm -rf ~"}},
+		{"one long line", "echo " + strings.Repeat("a", 9000) + "; rm -rf ~", []string{"CAUTION", "1 line is cut short", "more characters]"}, []string{"rm -rf ~"}},
 		{"long lines", strings.Repeat(strings.Repeat("b", 3000)+"\n", 10) + "last", []string{"CAUTION", "| last", "lines are left out", "cut short"}, nil},
 		{"wide characters", strings.Repeat("界", 30000), []string{"CAUTION"}, nil},
 	}
@@ -119,6 +119,26 @@ func TestMessageBoundsItsParts(t *testing.T) {
 	says := got[strings.Index(got, "The agent says"):]
 	if !strings.Contains(says, "[700 more characters]") || len(says) > 300 {
 		t.Errorf("the agent's words are not cut: %s", says)
+	}
+}
+
+// What shows several lines may number them; on one line the numbers would only
+// be noise, and pass for those of the command.
+func TestMessageOfNewlinesInNames(t *testing.T) {
+	numbered := func(s string) string {
+		if strings.Contains(s, "\n") {
+			return "1│ " + s
+		}
+		return s
+	}
+	got := Question{Tool: "safe_bash", Effects: []string{"deletes a\nb"}, AgentSays: "x\ny"}.Message(numbered)
+	for _, part := range []string{`- deletes a\u{a}b`, `"x\u{a}y"`} {
+		if !strings.Contains(got, part) {
+			t.Errorf("%s is not in\n%s", part, got)
+		}
+	}
+	if strings.Contains(got, "│") {
+		t.Errorf("a line of its own within a line:\n%s", got)
 	}
 }
 
