@@ -10,6 +10,9 @@ type Word struct {
 	// Exact is false where Text is only what could be told of it: the part
 	// before a glob, a variable or a substitution. The zero value is not exact.
 	Exact bool `json:"exact"`
+	// Plain says of a word that is not exact that it does not begin with a dash,
+	// nor does any word that it may be split into.
+	Plain bool `json:"plain,omitempty"`
 }
 
 // Command is one simple command that a call would run, wrappers peeled off.

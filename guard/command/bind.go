@@ -121,7 +121,7 @@ func (w *binder) scan() {
 				w.operand(i)
 			}
 		case text == "":
-			if !word.Exact {
+			if !word.Exact && !word.Plain {
 				w.mayBeOption(i)
 			}
 			w.operand(i)

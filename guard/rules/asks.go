@@ -107,7 +107,7 @@ func ownJob(e guard.Effect) bool {
 		return true
 	}
 	last := strings.Trim(e.Written, `"`)
-	return last == "$!" || last == "${!}"
+	return last == "$!" || last == "${!}" || e.Target == "$!" // also by way of a variable
 }
 
 // because adds the note of an effect to a reason.

@@ -11,7 +11,7 @@ func (w *reading) defineAlias(st *state, c *call) *state {
 	for _, f := range c.words {
 		n, v, ok := strings.Cut(f.s, "=")
 		if ok {
-			st.alias(n, text{v, f.class, f.from})
+			st.alias(n, text{s: v, class: f.class, from: f.from})
 		}
 	}
 	if w.loose && len(c.words) > 0 {

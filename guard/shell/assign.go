@@ -304,7 +304,7 @@ func (w *reading) declareText(st *state, c *call, f field, opts string) {
 		}
 		return
 	}
-	w.declared(st, c, n, value{one: text{v, f.class, f.from}}, true, opts, f.typed)
+	w.declared(st, c, n, value{one: text{s: v, class: f.class, from: f.from, trait: f.trait}}, true, opts, f.typed)
 }
 
 // declareWords is declare and its kin where they are not written plainly.

@@ -119,6 +119,9 @@ func (k *work) text(p command.Part) text {
 	if p.Index >= 0 && p.Index < len(k.words) {
 		f := k.words[p.Index]
 		t.class, t.from = f.class, f.from
+		if f.s == t.s {
+			t.trait = f.trait
+		}
 	} else if !p.Word.Exact { // a template: what is not known in it comes from a word, or stays below
 		t.class = below
 		for _, f := range k.words {
@@ -281,7 +284,10 @@ func (k *work) effect(kind guard.Kind, action string, p command.Part) int {
 	t := k.text(p)
 	k.from = k.from.with(t.from)
 	target := t.s
-	if target == "" && t.class == exact {
+	switch {
+	case t.trait == ownID:
+		target = "$!"
+	case target == "" && t.class == exact:
 		target = k.name
 	}
 	return k.emit(guard.Effect{Kind: kind, Action: action, Target: target, Written: k.typedOf(p), Exact: t.class == exact,

@@ -118,9 +118,13 @@ func (w *reading) eval(st *state, c *call) *state {
 func concat(t, u text) text {
 	from := t.from.with(u.from)
 	if t.class != exact {
-		return text{t.s, max(t.class, tail(t.class, u.s), u.class), from}
+		return text{s: t.s, class: max(t.class, tail(t.class, u.s), u.class), from: from}
 	}
-	return text{t.s + u.s, u.class, from}
+	j := text{s: t.s + u.s, class: u.class, from: from}
+	if t.s == "" {
+		j.trait = u.trait
+	}
+	return j
 }
 
 // shellCode says that this very shell runs text that is not known.

@@ -25,14 +25,18 @@ func (w *reading) filtered(st *state, c *call, t text) text {
 	if in.class != exact {
 		switch c.name {
 		case "head", "tail", "sort", "uniq", "tac", "shuf", "tee":
-			return text{s: in.s, class: in.class, from: t.from}
+			out := text{s: in.s, class: in.class, from: t.from}
+			if c.name != "tail" {
+				out.trait = in.trait
+			}
+			return out
 		case "grep", "egrep", "fgrep":
 			for _, f := range c.words {
 				if strings.HasPrefix(f.s, "-") && strings.ContainsAny(f.s, "onbHcAB") && !strings.HasPrefix(f.s, "--inv") {
 					return t
 				}
 			}
-			return text{s: in.s, class: in.class, from: t.from}
+			return text{s: in.s, class: in.class, from: t.from, trait: in.trait}
 		}
 		return t
 	}
@@ -160,7 +164,7 @@ func charset(s string) ([]rune, bool) {
 func (w *reading) concatenated(st *state, c *call, t text) text {
 	var out stream
 	if len(c.words) == 0 && st.in != nil {
-		return text{st.in.s, st.in.class, t.from}
+		return text{s: st.in.s, class: st.in.class, from: t.from, trait: st.in.trait}
 	}
 	for _, f := range c.words {
 		switch {

@@ -30,11 +30,11 @@ func (s *stream) add(o stream, depth int) {
 	sure := depth <= s.depth
 	switch {
 	case !s.some && (sure || o.class != exact):
-		s.s, s.class, s.file = o.s, o.class, o.file
+		s.s, s.class, s.trait, s.file = o.s, o.class, o.trait, o.file
 	case s.class == exact && o.class == exact && sure && len(s.s)+len(o.s) < 1<<18:
 		s.s += o.s
 	default:
-		s.file = ""
+		s.file, s.trait = "", s.trait.both(o.trait)
 		if (s.class == name || s.class == below) && s.class == o.class && s.s == o.s {
 			break
 		}

@@ -80,6 +80,7 @@ func (t text) part() text {
 	if t.class == exact {
 		return text{class: wild, from: t.from}
 	}
+	t.trait = 0
 	return t
 }
 

@@ -115,6 +115,8 @@ func (w *reading) outcome(st *state, c *call, from taint) stream {
 		if len(operands(c.words)) > 0 || hasSlash(c.words) {
 			t = unknown(nil)
 		}
+	case "go":
+		t = packages(c, t)
 	case "find", "fd", "fdfind", "ls", "rg", "grep", "git":
 		t = w.listed(st, c, t)
 	default:
@@ -194,7 +196,11 @@ func (w *reading) listed(st *state, c *call, t text) text {
 		}
 		return w.filtered(st, c, t)
 	case "git":
-		return gitOutput(w, st, sub, ops, flags, t)
+		t = gitOutput(w, st, sub, ops, flags, t)
+		if hashes(sub, c.words) {
+			t.class, t.trait = min(t.class, below), plain
+		}
+		return t
 	}
 	return t
 }

@@ -97,6 +97,9 @@ func (w *reading) values(st *state, e *syntax.ParamExp) (elems []text, list, ope
 	if e.Length {
 		return []text{w.length(elems, list, open)}, false, false
 	}
+	if e.Slice != nil || e.Repl != nil || e.Exp != nil {
+		elems = each(elems, func(t text) text { t.trait = 0; return t })
+	}
 	switch {
 	case e.Slice != nil:
 		return w.slice(st, n, elems, list, open, e.Slice)
@@ -120,7 +123,9 @@ func (w *reading) base(st *state, n string, index syntax.ArithmExpr) (elems []te
 			return one(text{class: name})
 		}
 		return one(known(strconv.Itoa(len(st.args))))
-	case "?", "$", "!", "-":
+	case "!":
+		return one(text{class: name, trait: ownID})
+	case "?", "$", "-":
 		return one(text{class: name})
 	case "0":
 		return one(st.zero)

@@ -19,7 +19,7 @@ func (b *builder) unquoted(t text) {
 	ifs, ok := b.w.ifs(b.st)
 	if !ok {
 		b.many = true
-		b.unknown(text{t.s, wild, t.from})
+		b.unknown(text{s: t.s, class: wild, from: t.from})
 		return
 	}
 	pieces, lead, trail := splitIFS(t.s, ifs)
@@ -39,7 +39,11 @@ func (b *builder) unquoted(t text) {
 			b.next()
 		}
 		b.many = true
-		b.unknown(text{"", t.class, t.from})
+		rest := text{class: t.class, from: t.from}
+		if ifs == " \t\n" {
+			rest.trait = t.trait
+		}
+		b.unknown(rest)
 	} else if trail && len(pieces) > 0 {
 		b.next()
 	}
@@ -62,7 +66,7 @@ func (b *builder) next() {
 	if b.has {
 		b.emit()
 	}
-	b.text, b.class, b.from, b.proc, b.has, b.many, b.globAt = nil, exact, nil, nil, false, false, -1
+	b.text, b.class, b.from, b.trait, b.proc, b.has, b.many, b.globAt = nil, exact, nil, 0, nil, false, false, -1
 	if b.pat != nil {
 		b.pat = b.pat[:0]
 	}
@@ -79,7 +83,7 @@ func (b *builder) emit() {
 	if !b.w.step(1) {
 		return
 	}
-	f := field{text: text{string(b.text), b.class, b.from}, proc: b.proc, many: b.many}
+	f := field{text: text{string(b.text), b.class, b.from, b.trait}, proc: b.proc, many: b.many}
 	if b.globAt >= 0 && globs(f.s[b.globAt:]) {
 		b.out = b.w.glob(b.st, f, string(b.pat), b.globAt, b.out)
 		return

@@ -24,6 +24,24 @@ type text struct {
 	s     string
 	class class
 	from  taint
+	trait trait
+}
+
+// trait is what else is known of the part of a text that is not known. Every
+// change of a text drops it.
+type trait uint8
+
+const (
+	plain trait = iota + 1 // no word of it begins with a dash: hashes, numbers
+	ownID                  // the whole is $!, the number of a job of this shell
+)
+
+// both returns what holds of two texts.
+func (t trait) both(u trait) trait {
+	if t != u {
+		return min(t, u, plain)
+	}
+	return t
 }
 
 // taint are indices in Facts.Effects.
@@ -46,13 +64,13 @@ func (t text) is(s string) bool { return t.class == exact && t.s == s }
 func (t text) join(u text) text {
 	from := t.from.with(u.from)
 	if t.class == u.class && t.s == u.s {
-		return text{t.s, t.class, from}
+		return text{t.s, t.class, from, t.trait.both(u.trait)}
 	}
 	n := 0
 	for n < len(t.s) && n < len(u.s) && t.s[n] == u.s[n] {
 		n++
 	}
-	j := text{t.s[:n], max(t.class, u.class), from}
+	j := text{s: t.s[:n], class: max(t.class, u.class), from: from}
 	for _, rest := range [...]string{t.s[n:], u.s[n:]} {
 		j.class = max(j.class, tail(j.class, rest))
 	}

@@ -17,7 +17,9 @@ type field struct {
 	many  bool    // it may be more than one word, or none
 }
 
-func (f field) word() guard.Word { return guard.Word{Text: f.s, Exact: f.class == exact} }
+func (f field) word() guard.Word {
+	return guard.Word{Text: f.s, Exact: f.class == exact, Plain: f.class != exact && f.trait != 0}
+}
 
 func words(fs []field) []guard.Word {
 	if len(fs) == 0 {
@@ -40,6 +42,7 @@ type builder struct {
 	globAt int    // where in text the first glob character stands, or -1
 	class  class
 	from   taint
+	trait  trait
 	proc   *stream
 	has    bool // the current field exists, though it may be empty
 	many   bool
@@ -93,7 +96,7 @@ func (w *reading) singleField(st *state, word *syntax.Word, document bool) field
 	}
 	b := builder{w: w, st: st, globAt: -1, double: document, quoted: document}
 	b.word(word)
-	return field{text: text{string(b.text), b.class, b.from}, proc: b.proc, typed: st.typed(word)}
+	return field{text: text{string(b.text), b.class, b.from, b.trait}, proc: b.proc, typed: st.typed(word)}
 }
 
 // pattern expands a word to a shell pattern: what was quoted is escaped.
@@ -103,7 +106,7 @@ func (w *reading) pattern(st *state, word *syntax.Word) text {
 	}
 	b := builder{w: w, st: st, globAt: -1, pat: make([]byte, 0, 16)}
 	b.word(word)
-	return text{string(b.pat), b.class, b.from}
+	return text{s: string(b.pat), class: b.class, from: b.from}
 }
 
 // typed returns the source text of a node.
@@ -245,6 +248,10 @@ func (b *builder) add(s string, quoted bool) {
 	}
 	b.has = true
 	if b.class != exact {
+		b.trait = min(b.trait, plain)
+		if s[0] == '-' {
+			b.trait = 0
+		}
 		if strings.Contains(s, "..") {
 			b.class = wild
 		} else if strings.IndexByte(s, '/') >= 0 && b.class == name {
@@ -274,12 +281,16 @@ func (b *builder) unknown(t text) {
 	b.has = true
 	if b.class == exact {
 		b.class = t.class
+		if len(b.text) == 0 {
+			b.trait = t.trait
+		}
 		if t.class == name && strings.HasSuffix(string(b.text), "..") {
 			b.class = wild
 		}
 		return
 	}
 	b.class = max(b.class, t.class)
+	b.trait = min(b.trait, t.trait, plain)
 }
 
 // value appends a text that is not split: a number, a name.
