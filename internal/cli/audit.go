@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"handrail/guard/audit"
-	"handrail/guard/text"
 	"handrail/internal/config"
 )
 
@@ -158,7 +157,7 @@ func subject(input json.RawMessage) string {
 	if json.Unmarshal(input, &in) != nil {
 		return ""
 	}
-	subject := []rune(text.Visible(in.Command + in.Path))
+	subject := []rune(in.Command + in.Path) // oneLine makes it visible
 	if len(subject) > 100 {
 		return string(subject[:100]) + "…"
 	}

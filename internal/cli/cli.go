@@ -72,7 +72,8 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 
 // fail prints err and returns its exit code.
 func (s streams) fail(who string, err error) int {
-	fmt.Fprintf(s.stderr, "%s: %v\n", who, err)
+	own := who[strings.LastIndexByte(who, ' ')+1:] + ": " // a package of the same name says it too
+	fmt.Fprintf(s.stderr, "%s: %s\n", who, strings.TrimPrefix(err.Error(), own))
 	var usage usageError
 	if errors.As(err, &usage) {
 		fmt.Fprintf(s.stderr, "`handrail help%s` tells how it is used.\n", strings.TrimPrefix(who, "handrail"))

@@ -220,3 +220,17 @@ func TestDocuments(t *testing.T) {
 		}
 	}
 }
+
+// One record is one line, whatever the call was: the next line is never its own.
+func TestRecordIsOneLine(t *testing.T) {
+	line := []byte(`{"seq":1,"event":"decision","verdict":"deny","rule":"a/b","tool":"safe_bash","reason":"x\ny\u202e","input":{"command":"echo a\n\u001b[2Kdecision allow \u202e"}}`)
+	got := recordLine(line)
+	for _, part := range []string{`echo a\u{a}\u{1b}[2Kdecision allow \u{202e}`, `x\u{a}y\u{202e}`} {
+		if !strings.Contains(got, part) {
+			t.Errorf("%s is not in %q", part, got)
+		}
+	}
+	if strings.ContainsAny(got, "\n\x1b\u202e│") {
+		t.Errorf("not one plain line: %q", got)
+	}
+}

@@ -150,5 +150,9 @@ func effectLine(e guard.Effect, said []guard.Finding) string {
 }
 
 func oneLine(s string) string {
-	return strings.NewReplacer("\n", " ", "\t", " ").Replace(text.Visible(s))
+	lines := strings.Split(s, "\n")
+	for i, line := range lines {
+		lines[i] = strings.ReplaceAll(text.Visible(line), "\t", " ")
+	}
+	return strings.Join(lines, `\u{a}`)
 }

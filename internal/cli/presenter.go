@@ -56,7 +56,8 @@ func (p *presenter) ask(in io.Reader) func() elicit.Choice {
 		fmt.Fprintf(p.out, "   %s     [y] once  [a] session  [n] deny: ", p.bold("you"))
 		line, err := lines.ReadString('\n')
 		switch {
-		case err != nil:
+		case err != nil: // the line ended without a newline
+			fmt.Fprintln(p.out)
 			return elicit.Deny
 		case strings.TrimSpace(line) == "y":
 			return elicit.AllowOnce

@@ -48,6 +48,9 @@ func run(s streams, args []string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	if *timeout < time.Millisecond || *timeout > 30*time.Minute {
+		return 0, usagef("--timeout %v is not between 1ms and 30m", *timeout)
+	}
 	c, err := config.Load(*file, roots)
 	if err != nil {
 		return 0, err
