@@ -175,7 +175,8 @@ func harmlessConfig(key, v string) bool {
 	for _, part := range [...]string{"sshcommand", "pager", "editor", "askpass", "fsmonitor", "hookspath", "external", "textconv",
 		"clean", "smudge", "process", "helper", "driver", "cmd", "program", "proxy", "command", "uploadpack", "receivepack",
 		"alias.", "include", "templatedir", "attributesfile", "excludesfile", "worktree", "vcs", "insteadof", "cookiefile",
-		"protocol.", "sslverify", "safe.", "credential", "difftool", "mergetool", "gpg", "http.", "remote.", "url."} {
+		"protocol.", "sslverify", "safe.", "credential", "difftool", "mergetool", "gpg", "http.", "remote.", "url.",
+		"prepend", "append_file", "extension", "hooks.", "linker", "link-arg", "include_path", "ui."} {
 		if strings.Contains(key, part) {
 			if v == "/dev/null" && part == "hookspath" || part == "http." && strings.Contains(key, "postbuffer") {
 				return true

@@ -127,6 +127,9 @@ func (k *work) shell(p command.Part) {
 	}
 	st := k.child()
 	st.via = nil
+	if p.Flag != "" && p.Flag != "-c" && p.Flag != "--command" && !k.b.Spec.Wrapper && k.b.Spec.Lang != "shell" { // a filter: the program feeds it
+		st.in = &stream{text: unknown(k.from.with(k.reads)), cmd: k.index}
+	}
 	st.funcs = exportedFuncs(st.funcs)
 	st.aliases, st.traps = nil, nil
 	st.zero, st.args, st.open = known(k.name), nil, false
