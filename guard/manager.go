@@ -3,6 +3,7 @@ package guard
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -22,10 +23,17 @@ type Decision struct {
 	Digest string `json:"digest"`
 	// Granted says that a person's earlier grant turned ask into allow.
 	Granted bool `json:"granted,omitempty"`
+	// Validator says how the validator settled llm; nil where it was not asked.
+	Validator *Validation `json:"validator,omitempty"`
 }
 
+// errPanic is what a validator that panics comes to.
+var errPanic = errors.New("the validator failed")
+
 // LLMValidator settles the verdict llm. It is never asked about anything
-// stricter, and its errors are never an allow.
+// stricter. An error says that it could not be asked through no doing of the
+// caller: the fallback then counts, never an allow. What the caller can cause
+// (too long, out of form) it must answer itself, by ask.
 type LLMValidator interface {
 	Validate(context.Context, *EvalContext, *Decision) (*Decision, error)
 }
@@ -54,6 +62,10 @@ type Manager struct {
 func (m *Manager) Evaluate(ctx context.Context, c *EvalContext) *Decision {
 	d := m.Judge(c)
 	if d.Verdict == VerdictLLM {
+		if m.Validator != nil && m.Grants.covers(c, d.Digest) { // a person has said yes to it: nothing overrules that
+			d.Verdict, d.Granted = VerdictAllow, true
+			return d
+		}
 		d = m.settle(ctx, c, d)
 	}
 	if d.Verdict == VerdictAsk && m.Grants.covers(c, d.Digest) {
@@ -101,19 +113,6 @@ func (m *Manager) Judge(c *EvalContext) *Decision {
 	}
 	slices.SortStableFunc(d.Findings, func(a, b Finding) int { return cmp.Compare(a.Verdict, b.Verdict) })
 	d.conclude()
-	return d
-}
-
-// settle turns llm into what the validator or the fallback says.
-func (m *Manager) settle(ctx context.Context, c *EvalContext, d *Decision) *Decision {
-	if m.Validator != nil {
-		v, err := m.Validator.Validate(ctx, c, d)
-		if err == nil && v != nil && v.Verdict != VerdictLLM {
-			v.Digest = d.Digest
-			return v
-		}
-	}
-	d.Verdict = min(m.Fallback, VerdictAsk)
 	return d
 }
 

@@ -18,6 +18,7 @@ func (j *job) recordDecision(d *guard.Decision, facts *guard.Facts) error {
 	r.Input = j.call.Input
 	r.Verdict, r.Rule, r.Reason, r.Digest, r.Granted = d.Verdict.String(), d.Rule, d.Reason, d.Digest, d.Granted
 	r.Dir, r.Findings, r.Effects = facts.Dir, d.Findings, facts.Effects
+	r.Validator = d.Validator
 	return j.box.Audit.Append(r)
 }
 

@@ -45,6 +45,8 @@ type Record struct {
 	Granted  bool            `json:"granted,omitempty"`
 	Findings []guard.Finding `json:"findings,omitempty"`
 	Effects  []guard.Effect  `json:"effects,omitempty"`
+	// Validator says how the validator settled the verdict llm.
+	Validator *guard.Validation `json:"validator,omitempty"`
 
 	Approval string `json:"approval,omitempty"` // elicit.Outcome
 	Choice   string `json:"choice,omitempty"`

@@ -1,0 +1,155 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/ollama/ollama/api"
+
+	"handrail/guard"
+	"handrail/skills"
+)
+
+// toolName is the one tool of the model.
+const toolName = "Skill"
+
+// conversation is one judgement in progress.
+type conversation struct {
+	*Agent
+	model    *model
+	messages []api.Message
+	room     int // bytes that may still be added
+	shown    []string
+	forced   bool // only the schema is left
+	garbled  bool // an answer was out of form
+	out      answer
+	dir      string // where the call would start
+}
+
+// converse lets the model judge the evidence: up to MaxTurns turns, in which
+// it may call for skills; then, or where its answer is out of form, a last one
+// in which the server holds it to the form.
+func (a *Agent) converse(ctx context.Context, m *model, ev *evidence) (answer, error) {
+	system, shown := a.system(m, ev.languages)
+	user := ev.frame()
+	// A token is at least a byte for the tokenizers in use, so what fits in bytes
+	// fits in tokens, whatever the server does with what does not.
+	t := &conversation{Agent: a, model: m, shown: shown, dir: ev.dir, room: a.budget(m) - len(system) - len(user)}
+	t.out = answer{Validation: a.named(m)}
+	t.out.Skills, t.out.Sources = slices.Clone(shown), ev.sources
+	if t.room < 0 {
+		return t.out, fmt.Errorf("%w: %d bytes too many", ErrTooLong, -t.room)
+	}
+	t.messages = []api.Message{{Role: "system", Content: system}, {Role: "user", Content: user}}
+	for t.out.Turns < a.opt.MaxTurns {
+		guard.Progress(ctx, fmt.Sprintf("the Guard Agent is judging this call (turn %d of at most %d)", t.out.Turns+1, a.opt.MaxTurns))
+		done, err := t.next(ctx)
+		if err == nil && done && t.out.verdict == guard.VerdictAllow && len(ev.unseen) > 0 {
+			err = fmt.Errorf("%w: %s", ErrUnseen, ev.unseen[0])
+		}
+		if done || err != nil {
+			return t.out, err
+		}
+	}
+	return t.out, ErrTurns
+}
+
+// budget is what all messages together may have, in bytes; 1024 tokens are for
+// the model's template.
+func (a *Agent) budget(m *model) int { return m.context - a.opt.NumPredict - 1024 }
+
+// next does one turn and reports whether there is a verdict.
+func (t *conversation) next(ctx context.Context) (done bool, err error) {
+	t.out.Turns++
+	r := t.request(t.model, t.messages)
+	switch {
+	case t.forced || t.out.Turns == t.opt.MaxTurns:
+		r.Format = schema // format and tools exclude each other
+		t.forced = true
+	case t.model.tools && len(t.opt.Skills) > 0:
+		r.Tools = t.tools()
+	}
+	res, err := t.chat(ctx, t.model, r)
+	if err != nil {
+		return false, err
+	}
+	t.out.PromptTokens += res.PromptEvalCount
+	t.out.Tokens += res.EvalCount
+	t.out.Raw = clip(plain(res.Message.Content), maxRaw)
+	if len(res.Message.ToolCalls) > 0 {
+		if r.Tools == nil {
+			return false, fmt.Errorf("%w: it called a tool where none was offered", ErrForm)
+		}
+		return false, t.called(res.Message.ToolCalls)
+	}
+	verdict, reason, effects, err := parse(res.Message.Content)
+	if err != nil {
+		if t.forced {
+			return false, err
+		}
+		t.garbled, t.forced = true, true // one more turn; the bad answer is not fed back
+		return false, nil
+	}
+	if verdict == guard.VerdictAllow && t.forced { // a grammar makes any model, even a broken one, say some verdict
+		return false, ErrForced
+	}
+	if t.garbled && verdict == guard.VerdictDeny { // as little to be trusted, but it is a warning
+		verdict = guard.VerdictAsk
+	}
+	t.out.verdict, t.out.reason = verdict, clip(plain(reason), maxReason)
+	t.out.Effects = t.resolve(effects)
+	return true, nil
+}
+
+// called answers calls of the Skill tool. Nothing that the model wrote is fed
+// back but the name of a skill that there is.
+func (t *conversation) called(calls []api.ToolCall) error {
+	const most = 4
+	if len(calls) > most {
+		return fmt.Errorf("%w: %d calls at once", ErrForm, len(calls))
+	}
+	for _, call := range calls {
+		name, text := "none", "There is no such skill. Answer now."
+		if s, ok := t.skill(call); !ok {
+			t.forced = true
+		} else if name = s.Name; slices.Contains(t.shown, name) {
+			text, t.forced = "You have this skill already. Answer now.", true
+		} else {
+			t.shown = append(t.shown, name)
+			t.out.Skills = append(t.out.Skills, name)
+			text = s.Body
+		}
+		if t.room -= len(text) + len(name) + 200; t.room < 0 {
+			return fmt.Errorf("%w: the skills that it asked for do not fit beside it", ErrTooLong)
+		}
+		args := api.NewToolCallFunctionArguments()
+		args.Set("skill", name)
+		id := fmt.Sprintf("call_%d", len(t.messages))
+		t.messages = append(t.messages,
+			api.Message{Role: "assistant", ToolCalls: []api.ToolCall{{ID: id, Function: api.ToolCallFunction{Name: toolName, Arguments: args}}}},
+			api.Message{Role: "tool", ToolName: toolName, ToolCallID: id, Content: text})
+	}
+	return nil
+}
+
+func (t *conversation) skill(call api.ToolCall) (skills.Skill, bool) {
+	name, _ := call.Function.Arguments.Get("skill")
+	for _, s := range t.opt.Skills {
+		if call.Function.Name == toolName && s.Name == name {
+			return s, true
+		}
+	}
+	return skills.Skill{}, false
+}
+
+func (a *Agent) tools() api.Tools {
+	var names []any
+	for _, s := range a.opt.Skills {
+		names = append(names, s.Name)
+	}
+	p := api.NewToolPropertiesMap()
+	p.Set("skill", api.ToolProperty{Type: api.PropertyType{"string"}, Enum: names, Description: "name of the skill"})
+	return api.Tools{{Type: "function", Function: api.ToolFunction{Name: toolName, Description: "Read one guard skill before you answer",
+		Parameters: api.ToolFunctionParameters{Type: "object", Required: []string{"skill"}, Properties: p}}}}
+}
