@@ -109,22 +109,43 @@ func wholeRunes(head, tail []byte) (h, t []byte, dropped int) {
 	return h, t, len(head) - len(h) + len(tail) - len(t)
 }
 
-// readable makes b valid UTF-8 and shows control characters other than tab and
-// line ends as pictures (U+2400…).
+// readable makes b valid UTF-8 and shows what would not be seen as it is: control
+// characters other than tab and line ends as pictures (U+2400…), characters that
+// reorder or smuggle text as \u{…}.
 func readable(b []byte) string {
-	return strings.Map(func(r rune) rune {
+	text := strings.ToValidUTF8(string(b), string(utf8.RuneError))
+	if !strings.ContainsFunc(text, func(r rune) bool { return r < 0x20 || r >= 0x7f && r < 0xa0 || smuggled(r) }) {
+		return text
+	}
+	var out strings.Builder
+	for _, r := range text {
 		switch {
 		case r == '\n' || r == '\r' || r == '\t':
-			return r
+			out.WriteRune(r)
 		case r < 0x20:
-			return '\u2400' + r
+			out.WriteRune('\u2400' + r)
 		case r == 0x7f:
-			return '\u2421'
+			out.WriteRune('\u2421')
 		case r >= 0x80 && r < 0xa0:
-			return utf8.RuneError
+			out.WriteRune(utf8.RuneError)
+		case smuggled(r):
+			fmt.Fprintf(&out, `\u{%x}`, r)
+		default:
+			out.WriteRune(r)
 		}
-		return r
-	}, strings.ToValidUTF8(string(b), string(utf8.RuneError)))
+	}
+	return out.String()
+}
+
+// smuggled reports whether r makes a person and a model see different texts:
+// bidirectional controls (CVE-2021-42574), and tag characters, which no person
+// sees and models read.
+func smuggled(r rune) bool {
+	switch {
+	case r == 0x061c, r == 0x200e, r == 0x200f, r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069:
+		return true
+	}
+	return r >= 0xe0000 && r <= 0xe007f
 }
 
 // escapes leaves out terminal escape sequences (ECMA-48: CSI, OSC, DCS and the

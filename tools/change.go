@@ -33,6 +33,8 @@ func change(content []byte, old, new string, all bool) (*changed, error) {
 		return nil, errors.New("old_string is empty")
 	case len(at) == 0 && numbered.MatchString(old):
 		return nil, errors.New("old_string does not occur in the file: it begins with a line number of safe_read; leave the numbers out")
+	case len(at) == 0 && strings.Contains(old, `\u{`):
+		return nil, errors.New("old_string does not occur in the file: where safe_read shows \\u{…}, the file has the hidden character itself; leave that part out")
 	case len(at) == 0:
 		return nil, errors.New("old_string does not occur in the file (0 times); it must match exactly, blanks included: read the file again")
 	case len(at) > 1 && !all:

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"golang.org/x/sys/unix"
 
@@ -25,7 +26,7 @@ func (j *job) fileFacts(field, path string, kinds ...guard.Kind) (*guard.Facts, 
 	if err != nil {
 		return nil, fmt.Errorf("field %q: %w", field, err)
 	}
-	if below(target, []string{"/proc/self", "/proc/thread-self", "/proc/" + strconv.Itoa(os.Getpid()), "/dev/fd"}) {
+	if below(target, []string{"/proc/self", "/proc/thread-self", "/proc/" + strconv.Itoa(os.Getpid()), "/dev/fd", "/dev/stdin", "/dev/stdout", "/dev/stderr"}) {
 		return nil, fmt.Errorf("field %q leads to %s: that is the server's own process, which is not for the tools", field, target)
 	}
 	var notes []string
@@ -80,7 +81,7 @@ func (a *WriteArgs) facts(j *job) (*guard.Facts, error) {
 
 func (a *WriteArgs) shown(facts *guard.Facts) (command, says string) {
 	path, _ := ofFile(facts)
-	return fmt.Sprintf("%s %s (%d bytes):\n%s", Write, path, len(a.Content), a.Content), ""
+	return fmt.Sprintf("%s %s (%d bytes):\n%s", Write, onLine(path), len(a.Content), a.Content), ""
 }
 
 func (a *EditArgs) facts(j *job) (*guard.Facts, error) {
@@ -94,7 +95,7 @@ func (a *EditArgs) shown(facts *guard.Facts) (command, says string) {
 		every = " (every occurrence)"
 	}
 	sign := func(sign, text string) string { return sign + strings.ReplaceAll(text, "\n", "\n"+sign) }
-	return fmt.Sprintf("%s %s%s:\n%s\n%s", Edit, path, every, sign("- ", a.OldString), sign("+ ", a.NewString)), ""
+	return fmt.Sprintf("%s %s%s:\n%s\n%s", Edit, onLine(path), every, sign("- ", a.OldString), sign("+ ", a.NewString)), ""
 }
 
 func (a *ReadArgs) facts(j *job) (*guard.Facts, error) {
@@ -103,7 +104,16 @@ func (a *ReadArgs) facts(j *job) (*guard.Facts, error) {
 
 func (a *ReadArgs) shown(facts *guard.Facts) (command, says string) {
 	path, _ := ofFile(facts)
-	return Read + " " + path, ""
+	return Read + " " + onLine(path), ""
+}
+
+// onLine is a path as it is shown before the content: one that could end its
+// line, and so pass for another path and content, is quoted.
+func onLine(path string) string {
+	if strings.ContainsFunc(path, unicode.IsControl) {
+		return strconv.Quote(path)
+	}
+	return path
 }
 
 // slot is the place of one file in its directory: what stands there now, and

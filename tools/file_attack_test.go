@@ -2,6 +2,7 @@ package tools
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -25,7 +26,7 @@ func TestSpecialFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]string{"fifo": "FIFO", "dir": "directory", "zero": "character device", "/dev/tty": "device", "/dev/null": "device", "missing": "no such file", "/": "directory", "loop": "",
-		"/proc/self/environ": "own process", "/proc/thread-self/environ": "own process", "/dev/stdin": "", fmt.Sprintf("/proc/%d/environ", os.Getpid()): "own process"} {
+		"/proc/self/environ": "own process", "/proc/thread-self/environ": "own process", "/dev/stdin": "own process", "/dev/stdout": "own process", "/proc/self/fd/0": "own process", fmt.Sprintf("/proc/%d/environ", os.Getpid()): "own process"} {
 		for tool, args := range map[string]map[string]any{
 			Read:  {"path": path},
 			Write: {"path": path, "content": "x"},
@@ -45,6 +46,45 @@ func TestSpecialFiles(t *testing.T) {
 				t.Fatalf("%s %s hangs", tool, path)
 			}
 		}
+	}
+}
+
+// TestQuestionNamesOneFile: a name with line ends cannot pass for another name
+// and its content.
+func TestQuestionNamesOneFile(t *testing.T) {
+	b := newBench(t)
+	b.Guard.Default[0].Evaluate = func(p *guard.Pass) { p.Report(0, guard.VerdictAsk, "a question", "") }
+	name := "ok.txt (2 bytes):\nhi\nrest"
+	b.write(t, name, "old")
+	for tool, args := range map[string]map[string]any{
+		Read: {"path": name}, Write: {"path": name, "content": "new"}, Edit: {"path": name, "old_string": "old", "new_string": "new"},
+	} {
+		var shown string
+		b.call(t, tool, args, person(func(_ context.Context, q elicit.Question) (elicit.Answer, error) {
+			shown = q.Command
+			return elicit.Answer{Outcome: elicit.Declined}, nil
+		}))
+		if first, _, _ := strings.Cut(shown, "\n"); !strings.Contains(first, `hi\nrest"`) {
+			t.Errorf("%s: the first line does not name the file: %q", tool, shown)
+		}
+	}
+}
+
+// TestHiddenCharacters: a file that reorders or smuggles text is shown as it is,
+// and says so.
+func TestHiddenCharacters(t *testing.T) {
+	b := newBench(t)
+	b.write(t, "trojan.go", "if a /*\u202e } \u2066if*/ {\nplain\n")
+	res := b.call(t, Read, map[string]any{"path": "trojan.go"}, nil)
+	if !strings.Contains(res.Content, `\u{202e} } \u{2066}if`) || strings.ContainsRune(res.Text, 0x202e) || !strings.Contains(res.Text, "hide or reorder") {
+		t.Errorf("%q", res.Text)
+	}
+	res = b.call(t, Edit, map[string]any{"path": "trojan.go", "old_string": `\u{202e} }`, "new_string": "x"}, nil)
+	if !res.IsError || !strings.Contains(res.Text, "the hidden character itself") {
+		t.Errorf("%q", res.Text)
+	}
+	if res = b.call(t, Edit, map[string]any{"path": "trojan.go", "old_string": "plain", "new_string": "x"}, nil); res.IsError || strings.ContainsRune(res.Text, 0x202e) {
+		t.Errorf("%q", res.Text)
 	}
 }
 

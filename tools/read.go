@@ -65,6 +65,7 @@ type page struct {
 	cut      bool  // a line was cut
 	ended    bool  // the end of the file was seen
 	crlf     bool
+	smuggled bool   // a line has characters that are shown as \u{…}
 	sum      string // where ended
 }
 
@@ -142,6 +143,7 @@ func (p *page) show(line []byte, dropped int) string {
 	if bytes.HasSuffix(line, []byte("\r")) {
 		p.crlf, line = true, line[:len(line)-1]
 	}
+	p.smuggled = p.smuggled || bytes.ContainsFunc(line, smuggled)
 	text := readable(line)
 	runes := 0
 	for i := range text {
@@ -182,6 +184,9 @@ func (p *page) result(path string, size int64) *Result {
 	res.Truncated = res.Truncated || !p.ended || p.last < p.line
 	if p.crlf {
 		notes = append(notes, "lines end in CRLF")
+	}
+	if p.smuggled {
+		notes = append(notes, `\u{…} stands for characters that hide or reorder text`)
 	}
 	if p.encoding != utf8Plain {
 		notes = append(notes, p.encoding.String())
