@@ -315,14 +315,5 @@ func (k *work) goes(p command.Part, is, gone []int) {
 
 // chdir changes the directory for the rest of the call.
 func (k *work) chdir(p command.Part) {
-	t := k.text(p)
-	var dirs []string
-	for _, pl := range k.places(k.st, t, false) {
-		if !pl.exact || pl.wild {
-			dirs = nil
-			break
-		}
-		dirs = append(dirs, pl.path)
-	}
-	k.st.dirs = dirs
+	k.st.dirs = enters(k.places(k.st, k.text(p), false))
 }

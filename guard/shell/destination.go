@@ -169,8 +169,8 @@ func (k *work) linked() {
 	for _, pl := range k.places(k.st, dest, true) {
 		for _, t := range targets {
 			to := t.text
-			if !soft && to.class == exact && !strings.HasPrefix(to.s, "/") && len(k.st.dirs) == 1 {
-				to.s = path.Join(k.st.dirs[0], to.s)
+			if dir, ok := k.st.dir(); ok && !soft && to.class == exact && !strings.HasPrefix(to.s, "/") {
+				to.s = path.Join(dir, to.s)
 			}
 			at := pl.path
 			if k.isDir(at) {

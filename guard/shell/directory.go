@@ -42,9 +42,10 @@ func (w *reading) change(st *state, to text, physical bool) (fail *state) {
 	}
 	var dirs []string
 	there := true
-	for i, p := range w.places(st, to, false) {
+	places := w.places(st, to, false)
+	for i, p := range places {
 		if !p.exact || p.wild || p.odd != "" {
-			dirs, there = nil, false
+			dirs, there = enters(places), false
 			break
 		}
 		at := path.Clean(to.s)

@@ -21,10 +21,11 @@ func globs(s string) bool {
 func (w *reading) glob(st *state, f field, pat string, at int, out []field) []field {
 	last := path.Base(strings.TrimRight(pat, "/"))
 	ext := strings.ContainsAny(f.s[at:], "(") // bash -c has no extglob
-	if f.class == exact && !w.changed && len(st.dirs) == 1 && !ext && strings.Trim(last, "*.?") != "" {
+	dir, known := st.dir()
+	if f.class == exact && !w.changed && known && !ext && strings.Trim(last, "*.?") != "" {
 		abs, rel := pat, ""
 		if !strings.HasPrefix(pat, "/") {
-			rel = st.dirs[0] + "/"
+			rel = dir + "/"
 			abs = escapePattern(rel) + pat
 		}
 		if found, ok := w.view.Glob(abs, 16); ok {
@@ -47,7 +48,7 @@ func (w *reading) glob(st *state, f field, pat string, at int, out []field) []fi
 	if i := strings.LastIndexByte(f.s, '/'); strings.HasPrefix(f.s[i+1:], "..") {
 		f.class = wild
 	}
-	if f.s == "" && len(st.dirs) == 1 && !w.dashed(st.dirs[0], rest) {
+	if f.s == "" && known && !w.dashed(dir, rest) {
 		f.s = "./" // no file there could be taken for an option
 	}
 	f.many = true

@@ -214,14 +214,12 @@ func gitOutput(w *reading, st *state, sub string, ops []field, flags string, t t
 		}
 	case "rev-parse":
 		if strings.Contains(flags, "--show-toplevel") {
-			for _, d := range st.dirs {
-				for ; len(st.dirs) == 1; d = path.Dir(d) {
-					if w.view.Stat(d+"/.git").Type != disk.Absent {
-						return known(d + "\n")
-					}
-					if d == "/" {
-						break
-					}
+			for d, ok := st.dir(); ok; d = path.Dir(d) {
+				if w.view.Stat(d+"/.git").Type != disk.Absent {
+					return known(d + "\n")
+				}
+				if d == "/" {
+					break
 				}
 			}
 			return t

@@ -46,6 +46,10 @@ func (w *reading) places(st *state, t text, link bool) []place {
 	}
 	out := make([]place, 0, len(st.dirs))
 	for _, d := range st.dirs {
+		if base, in := strings.CutSuffix(d, somewhere); in {
+			out = append(out, w.inside(p, base, t.s))
+			continue
+		}
 		full := d + "/" + s
 		if s == "" || s == "." {
 			full = d
@@ -53,6 +57,46 @@ func (w *reading) places(st *state, t text, link bool) []place {
 		out = append(out, w.resolve(p, full, link))
 	}
 	return out
+}
+
+// somewhere ends the name of a directory that is known only to be at or below
+// it. No path has it.
+const somewhere = "/\x00"
+
+// inside returns where a relative word leads from a directory somewhere at or
+// below base: there too, unless the word goes up.
+func (w *reading) inside(p place, base, word string) place {
+	for part := range strings.SplitSeq(word, "/") {
+		if strings.HasPrefix(part, "..") {
+			return place{path: "/", wild: true}
+		}
+	}
+	p.exact = false
+	return w.resolve(p, base, false)
+}
+
+// dir returns the current directory where it is known.
+func (st *state) dir() (string, bool) {
+	if len(st.dirs) != 1 || strings.HasSuffix(st.dirs[0], somewhere) {
+		return "", false
+	}
+	return st.dirs[0], true
+}
+
+// enters returns the directories in which a change to a place may end; none
+// where that is not known.
+func enters(at []place) (dirs []string) {
+	for _, p := range at {
+		switch {
+		case p.wild || p.odd != "":
+			return nil
+		case p.exact:
+			dirs = append(dirs, p.path)
+		default:
+			dirs = append(dirs, p.path+somewhere)
+		}
+	}
+	return dirs
 }
 
 // resolve follows links, those on the disk and those that this call makes.

@@ -156,7 +156,7 @@ type state struct {
 	fds     map[int]fd
 	owned   uint8 // which of the maps above belong to this state alone
 
-	dirs  []string // the current directory, one of these; none: not known
+	dirs  []string // the current directory, one of these; none: not known. With somewhere at its end: at or below it
 	old   []string
 	stack [][]string
 	args  []text // $1 ...

@@ -75,13 +75,13 @@ func (w *reading) ambient(st *state, n string) value {
 	one := func(t text) value { return value{one: t, exported: true} }
 	switch n {
 	case "PWD":
-		if len(st.dirs) == 1 {
-			return one(known(st.dirs[0]))
+		if dir, ok := st.dir(); ok {
+			return one(known(dir))
 		}
 		return one(unknown(nil))
 	case "OLDPWD":
-		if len(st.old) == 1 {
-			return one(known(st.old[0]))
+		if dir, ok := (&state{dirs: st.old}).dir(); ok {
+			return one(known(dir))
 		}
 		return one(unknown(nil))
 	case "UID", "EUID", "PPID", "RANDOM", "SRANDOM", "SECONDS", "LINENO", "BASHPID", "EPOCHSECONDS", "EPOCHREALTIME",
