@@ -95,9 +95,7 @@ var errGone = errors.New("the client has gone")
 func (s *Server) end(w *wire) {
 	s.mcp.UnregisterSession(context.WithoutCancel(w.ctx), w.sess.id)
 	s.space.end(w.sess.id)
-	if g := s.box.Guard; g != nil && g.Grants != nil {
-		g.Grants.EndSession(w.sess.id)
-	}
+	s.box.EndSession(w.sess.id)
 }
 
 // read takes messages from in until it ends or the context does.

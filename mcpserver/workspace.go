@@ -105,6 +105,9 @@ func (w *workspace) root(dir string) (string, error) {
 	if filepath.Dir(resolved) == resolved {
 		return "", errors.New("is the root of the file system, which cannot be a workspace")
 	}
+	if resolved == "/home" || resolved == "/Users" {
+		return "", errors.New("holds the home directories of this machine and cannot be a workspace")
+	}
 	for _, h := range w.homes {
 		if h == resolved || sameFile(h, resolved) {
 			return "", errors.New("is a home directory, which cannot be a workspace")

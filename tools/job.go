@@ -73,7 +73,9 @@ func (j *job) run(ctx context.Context) *Result {
 	if err := unchanged(facts.Sources); err != nil {
 		return j.refuse(&guard.Decision{Rule: "guard/changed", Reason: err.Error(), Instead: "call again: the file is then judged as it is now"})
 	}
+	watched := j.watch(facts)
 	res := req.do(ctx, j, facts)
+	j.keep(watched)
 	res.Verdict, res.Approval, res.Rule = guard.VerdictAllow, approval, d.Rule
 	if res.Reason == "" {
 		res.Reason = d.Reason
@@ -173,7 +175,7 @@ const hashMax = 64 << 20
 // reader reads scripts for this call's roots and environment.
 func (j *job) reader() *shell.Reader {
 	r := j.box.Reader
-	return &shell.Reader{Table: r.Table, Home: r.Home, Env: j.env, Roots: j.call.Roots, Limits: r.Limits}
+	return &shell.Reader{Table: r.Table, Home: r.Home, Env: j.env, Roots: j.call.Roots, Created: j.made, Limits: r.Limits}
 }
 
 // locate makes a path of the arguments absolute and follows its links; linked

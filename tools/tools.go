@@ -41,7 +41,8 @@ type Toolbox struct {
 	// sandbox puts itself before its arguments. An error refuses the run.
 	Wrap func(*exec.Cmd, *guard.Facts) error
 
-	open atomic.Int32 // questions that wait for an answer
+	open    atomic.Int32 // questions that wait for an answer
+	created creations    // files that sessions made
 }
 
 // Call is one call of a tool, whoever brought it.

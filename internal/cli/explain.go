@@ -134,6 +134,9 @@ func effectLine(e guard.Effect, said []guard.Finding) string {
 	case !e.Exact && e.Kind != guard.Unknown:
 		target += "  (or somewhere below)"
 	}
+	if e.Loss != nil {
+		target += "  (" + e.Loss.String() + ")"
+	}
 	line := kind + "\t" + oneLine(target) + "\t"
 	for i, f := range said {
 		switch {

@@ -38,6 +38,7 @@ func (c *Config) Judge(env map[string]string) (*Judge, error) {
 	}
 	j := &Judge{Table: table}
 	policy := rules.Policy{Home: c.Home, Own: c.Own(), Hosts: slices.Concat(rules.KnownHosts(), c.Hosts)}
+	policy.Root = c.root
 	if scratch := env["TMPDIR"]; scratch != "" { // only tools.Environment sets it
 		policy.Scratch = []string{scratch}
 	}
@@ -61,8 +62,9 @@ func (c *Config) revision(j *Judge) string {
 		Version, Profile string
 		Hosts, Own       []string
 		Fallback         guard.Verdict
+		Root             bool
 		Rules            []string
-	}{Version, c.Profile, c.Hosts, c.Own(), c.Fallback, nil}
+	}{Version, c.Profile, c.Hosts, c.Own(), c.Fallback, c.root, nil}
 	for _, list := range [][]guard.Rule{j.Rules, j.Defaults} {
 		for _, r := range list {
 			policy.Rules = append(policy.Rules, r.ID, r.Doc)
@@ -98,6 +100,7 @@ func (c *Config) Open() (*System, error) {
 		return nil, fmt.Errorf("scratch directory: %w", err)
 	}
 	s.scratch = remove
+	c.root = os.Geteuid() == 0
 	if s.Judge, err = c.Judge(tools.Environment(c.Roots, scratch)); err != nil {
 		s.Close()
 		return nil, err

@@ -37,6 +37,8 @@ type Config struct {
 	Dir string
 	// File is the file that was read, absolute; empty where there was none.
 	File string
+
+	root bool // what is judged would run as root; only Open sets it, so that check and eval say the same to everybody
 }
 
 // Default returns the configuration of a user who set nothing, from the

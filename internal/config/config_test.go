@@ -180,10 +180,15 @@ func TestWorkspace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, dir := range []string{"/", home, filepath.Dir(home), link, file, filepath.Join(home, "none"), me.HomeDir} {
+	for _, dir := range []string{"/", "/home", home, filepath.Dir(home), link, file, filepath.Join(home, "none"), me.HomeDir} {
 		if roots, err := Workspace([]string{dir}, home); err == nil {
 			t.Errorf("%s became %v", dir, roots)
 		}
+	}
+	dotted := filepath.Join(home, ".dotfiles")
+	os.Mkdir(dotted, 0o700)
+	if roots, err := Workspace([]string{dotted}, home); err != nil || !slices.Equal(roots, []string{dotted}) {
+		t.Errorf("a hidden directory directly in the home directory: %v, %v", roots, err)
 	}
 	t.Chdir(project)
 	if roots, err := Workspace([]string{".", project}, home); err != nil || !slices.Equal(roots, []string{project, project}) {
@@ -206,6 +211,23 @@ func TestOpen(t *testing.T) {
 	scratch := sys.Reader.Env["TMPDIR"]
 	if info, err := os.Stat(scratch); err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("scratch %q: %v", scratch, err)
+	}
+	judge := func(j *Judge) guard.Verdict {
+		return j.Guard.Judge(&guard.EvalContext{ToolName: "safe_bash", WorkingDir: project, Roots: []string{project}, Facts: j.Reader.Read("chown daemon README", project)}).Verdict
+	}
+	want := guard.VerdictLLM
+	if os.Geteuid() == 0 {
+		want = guard.VerdictAsk
+	}
+	if got := judge(sys.Judge); got != want {
+		t.Errorf("chown as this user: %s, want %s", got, want)
+	}
+	fresh, err := Load("", []string{project})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if j, err := fresh.Judge(nil); err != nil || judge(j) != guard.VerdictLLM {
+		t.Errorf("what is only judged depends on who asks: %v, %v", judge(j), err)
 	}
 	if sys.Guard.Revision == "" || len(sys.Guard.Rules) == 0 || len(sys.Guard.Default) == 0 {
 		t.Errorf("the guard is not complete: %+v", sys.Guard)

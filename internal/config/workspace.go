@@ -9,7 +9,7 @@ import (
 
 // Workspace resolves the directories that are to be the workspace. It refuses
 // those that would make everything the workspace: the root of the file system,
-// the home directory and what lies above it.
+// the home directory and what lies above it, and where systems keep everybody's.
 func Workspace(dirs []string, home string) ([]string, error) {
 	homes := []string{home}
 	// HOME can be set to anything; the machine knows better.
@@ -31,7 +31,7 @@ func Workspace(dirs []string, home string) ([]string, error) {
 			return nil, fmt.Errorf("workspace: %s is not a directory", abs)
 		}
 		for _, h := range homes {
-			if abs == "/" || h != "/" && within(h, abs) {
+			if abs == "/" || abs == "/home" || abs == "/Users" || h != "/" && within(h, abs) {
 				return nil, fmt.Errorf("%s is too much for a workspace: everything below it could be changed without a question; pass the directory of one project, as in --root %s",
 					abs, filepath.Join(home, "src", "project"))
 			}
