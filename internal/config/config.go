@@ -38,6 +38,8 @@ type Config struct {
 	// File is the file that was read, absolute; empty where there was none.
 	File string
 
+	trail []string // where File and the links to it stand, resolved
+
 	root bool // what is judged would run as root; only Open sets it, so that check and eval say the same to everybody
 }
 
@@ -49,7 +51,7 @@ func Default() (*Config, error) {
 		home, err = u.HomeDir, nil
 	}
 	if err != nil || !filepath.IsAbs(home) {
-		return nil, fmt.Errorf("the home directory is not known (%v): set HOME to an absolute path", err)
+		return nil, fmt.Errorf("the home directory is not known (HOME is %q): set HOME to an absolute path", os.Getenv("HOME"))
 	}
 	dirs := map[string]string{"XDG_CONFIG_HOME": filepath.Join(home, ".config"), "XDG_STATE_HOME": filepath.Join(home, ".local", "state")}
 	for name := range dirs {

@@ -153,6 +153,8 @@ func TestUntrustedFile(t *testing.T) {
 	shared := write(t, filepath.Join(home, "shared", "c.yaml"), "")
 	os.Chmod(filepath.Dir(shared), 0o777)
 	refuse("in a directory of everybody", shared, "chmod go-w")
+	above := write(t, filepath.Join(home, "shared", "mine", "c.yaml"), "")
+	refuse("below a directory of everybody", above, "chmod go-w "+filepath.Join(home, "shared"))
 	refuse("missing", filepath.Join(home, "none.yaml"), "no such file")
 	refuse("a directory", home, "not a regular file")
 	if os.Getuid() == 0 {
@@ -166,6 +168,36 @@ func TestUntrustedFile(t *testing.T) {
 	}
 	if c.Refuse(home) == nil || c.Refuse(project) != nil {
 		t.Error("Refuse does not tell a root that holds the configuration from one that does not")
+	}
+}
+
+// A repository can name a root and a configuration in its own .mcp.json. The
+// configuration must not be its own, in whatever way it gets there.
+func TestConfigurationOfARepository(t *testing.T) {
+	home := userOf(t)
+	repo := filepath.Join(home, "repo")
+	write(t, filepath.Join(repo, ".git", "HEAD"), "")
+	mine := write(t, filepath.Join(home, "mine", "loose.yaml"), "profile: yolo\n")
+	root := filepath.Join(repo, "sub")
+	own := write(t, filepath.Join(repo, "evil.yaml"), "profile: yolo\n")
+	link, dir := filepath.Join(root, "link.yaml"), filepath.Join(root, "dir")
+	for _, err := range []error{os.MkdirAll(root, 0o700), os.Symlink(mine, link), os.Symlink(filepath.Dir(mine), dir)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, file := range map[string]string{"beside the root": own, "a link": link, "a linked directory": filepath.Join(dir, "loose.yaml")} {
+		if c, err := Load(file, []string{root}); err == nil {
+			t.Errorf("%s: profile %s", name, c.Profile)
+		}
+	}
+	if _, err := Load(mine, []string{root}); err != nil {
+		t.Errorf("the user's own file: %v", err)
+	}
+	t.Setenv("XDG_CONFIG_HOME", filepath.Join(repo, "xdg"))
+	write(t, filepath.Join(repo, "xdg", "handrail", "config.yaml"), "profile: yolo\n")
+	if c, err := Load("", []string{root}); err == nil {
+		t.Errorf("by the environment: profile %s", c.Profile)
 	}
 }
 

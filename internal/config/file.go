@@ -37,7 +37,7 @@ func (c *Config) read(file string) error {
 	if err != nil {
 		return err
 	}
-	c.File = path
+	c.File, c.trail = path, trail(file)
 	var doc yaml.Node
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	if err := dec.Decode(&doc); errors.Is(err, io.EOF) {
@@ -96,10 +96,17 @@ func trusted(file string) (data []byte, path string, err error) {
 	if err := owned(path, info); err != nil {
 		return nil, "", err
 	}
-	if info, err := os.Stat(filepath.Dir(path)); err != nil {
-		return nil, "", err
-	} else if info.Mode().Perm()&0o022 != 0 && info.Mode()&os.ModeSticky == 0 {
-		return nil, "", fmt.Errorf("others may write to the directory of %s: chmod go-w %s", path, filepath.Dir(path))
+	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) { // who may rename one above puts another file here
+		info, err := os.Stat(dir)
+		if err != nil {
+			return nil, "", err
+		}
+		if info.Mode().Perm()&0o022 != 0 && info.Mode()&os.ModeSticky == 0 {
+			return nil, "", fmt.Errorf("others may put another file in the place of %s: chmod go-w %s", path, dir)
+		}
+		if dir == filepath.Dir(dir) {
+			break
+		}
 	}
 	data, err = io.ReadAll(f)
 	return data, path, err

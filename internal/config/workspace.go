@@ -60,10 +60,52 @@ func (c *Config) UseDir(dir string) error {
 }
 
 // Refuse says why a directory (absolute, resolved) cannot be a workspace root
-// under this configuration: the agent could write the file that was read.
+// under this configuration: the file that was read, or a link to it, lies in the
+// workspace, where the agent could change it, or in the repository around it,
+// whose client configuration may have named both.
 func (c *Config) Refuse(root string) error {
-	if c.File != "" && within(c.File, root) {
-		return fmt.Errorf("the configuration %s lies inside the workspace %s, where the agent could change it: move it to %s", c.File, root, c.Dir)
+	if c.File == "" {
+		return nil
+	}
+	tree := c.repository(root)
+	for _, path := range append([]string{c.File}, c.trail...) {
+		if within(path, root) {
+			return fmt.Errorf("the configuration %s lies inside the workspace %s, where the agent could change it: move it to %s", path, root, c.Dir)
+		}
+		if tree != "" && within(path, tree) && !c.atHome() {
+			return fmt.Errorf("the configuration %s lies in the repository %s, whose authors would then set the guard in your place: move it out of there", path, tree)
+		}
 	}
 	return nil
+}
+
+// atHome reports whether the file is where the user's own one is, whatever the
+// environment says.
+func (c *Config) atHome() bool {
+	u, err := user.Current()
+	return err == nil && c.File == filepath.Join(resolved(u.HomeDir), ".config", "handrail", "config.yaml")
+}
+
+// repository is the outermost directory around root that has a .git, below the
+// home directory; empty where there is none.
+func (c *Config) repository(root string) (tree string) {
+	for dir := root; dir != filepath.Dir(dir) && !within(c.Home, dir); dir = filepath.Dir(dir) {
+		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
+			tree = dir
+		}
+	}
+	return tree
+}
+
+// trail lists where path and each of its directories stand: what a link in one
+// of them leads to can be changed there.
+func trail(path string) (places []string) {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return nil
+	}
+	for p := abs; p != filepath.Dir(p); p = filepath.Dir(p) {
+		places = append(places, filepath.Join(resolved(filepath.Dir(p)), filepath.Base(p)))
+	}
+	return places
 }
