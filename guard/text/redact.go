@@ -10,7 +10,7 @@ import (
 const Removed = "[redacted]"
 
 // shape is one form of secret. The first group of the expression, where there
-// is one, is kept: it says what was taken out.
+// is one, is kept: it says what was taken out; the second stood after it.
 type shape struct {
 	// cues are what a text must contain, in lower case, one of them, before the
 	// expression is worth running: it is the slow part.
@@ -44,12 +44,23 @@ var secrets = []shape{
 	looks(`\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*`, "eyj"), // JSON Web Tokens
 	// Authorization headers.
 	looks(`(?i)\b((?:proxy-)?authorization\s*[:=]\s*["']?(?:bearer|basic|token|digest)\s+)[A-Za-z0-9+/=._~:-]{6,}`, "authorization"),
+	looks(`(?i)\b((?:proxy-)?authorization\s*:\s*[\w-]+\s+)[^\s"'\[$][^"'\n]{2,}`, "authorization"), // any scheme
+	looks(`(?i)\b((?:proxy-)?authorization\s*:\s*)[^\s"'\[$]{6,}(["'\n]|$)`, "authorization"),       // none
+	looks(`(?i)\b((?:x-)?(?:[a-z]+-)*(?:api-?key|auth-?token|access-?token|secret|auth-?key)\s*:\s*)[^\s"'\[$][^\s"']{2,}`, named...),
 	looks(`(?i)\b(bearer )[A-Za-z0-9+/=._~-]{16,}`, "bearer "),
 	// User information in a URL: the password, or a token in the user's place.
 	looks(`(://[^\s/:@"'<>]*:)[^\s/@"'<>]+@`, "://"),
 	looks(`(://)[^\s/:@"'<>]{20,}@`, "://"),
 	// Options: --password x, --token=x.
 	looks(`(?i)(--(?:[a-z0-9]+-)*(?:password|passwd|passphrase|secret|token|api-?key)(?:[ =]))(?:"[^"]*"|'[^']*'|[^\s"'$-][^\s"']*)`, named...),
+	// Options of programs that take a password or user:password: curl -u, sshpass
+	// -p, mysql -pX, openssl -k.
+	looks(`(?i)(\b(?:curl|wget|http|https|aria2c)\b[^|;&\n]*?\s(?:-u|--user|--proxy-user|-U)[ =]?["']?[^\s:"']+:)[^\s"'\[$][^\s"']*`, " -u", "--user", "--proxy-user"),
+	looks(`(\bsshpass\s+-p\s*)(?:"[^"]*"|'[^']*'|[^\s"'\[$]\S*)`, "sshpass"),
+	looks(`(\b(?:mysql|mysqldump|mysqladmin|mariadb|mariadb-dump)\b[^|;&\n]*?\s-p)[^\s"'\[$]\S*`, "mysql", "mariadb"),
+	looks(`(\bopenssl\b[^|;&\n]*?\s-(?:k|K|pass pass:|passin pass:|passout pass:)\s*)[^\s"'\[$]\S*`, "openssl"),
+	// What is piped into --password-stdin.
+	looks(`((?:^|[|;&\n(]\s*)\s*(?:echo|printf)\s+(?:-\w+\s+)*)(?:"[^"$]*"|'[^']*'|[^\s"'\[$]\S*)(\s*\|[^\n;&]*--password-stdin)`, "--password-stdin"),
 	// Assignments and fields: password=x, "api_key": "x", AWS_SECRET_ACCESS_KEY=x.
 	looks(`(?i)((?:password|passwd|passphrase|pwd|secret|token|api_?key|access_?key|private_?key|auth_?key)(?:[_-](?:id|key|value|access_key))?["']?\s*(?:=|:\s|:=)\s*)(?:"[^"\n]{3,}"|'[^'\n]{3,}'|[^\s"'$&;,|(){}<>][^\s"'&;,|(){}<>]{2,})`, named...),
 }
@@ -71,14 +82,16 @@ func Redact(s string) string {
 			continue
 		}
 		s = sh.re.ReplaceAllStringFunc(s, func(m string) string {
-			kept := ""
-			if g := sh.re.FindStringSubmatch(m); len(g) > 1 {
+			kept, after := "", ""
+			if g := sh.re.FindStringSubmatch(m); len(g) > 2 {
+				kept, after = g[1], g[2]
+			} else if len(g) > 1 {
 				kept = g[1]
 			}
 			if m[len(m)-1] == '@' && userinfo.MatchString(kept) {
 				return kept + Removed + "@"
 			}
-			return kept + Removed
+			return kept + Removed + after
 		})
 	}
 	return s
