@@ -398,6 +398,22 @@ func TestRedacted(t *testing.T) {
 	}
 }
 
+// A secret that the cut of a long text goes through is out as a whole.
+func TestRedactedWhereItIsCut(t *testing.T) {
+	path, log := logOf(t, 0)
+	secret := "ghp_" + strings.Repeat("aB3x", 9)
+	if err := log.Append(record(strings.Repeat("x", 235) + " " + secret + " " + strings.Repeat("y", 8<<10))); err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(b), "ghp_aB3x") || !strings.Contains(string(b), "sha256") {
+		t.Errorf("%s", b)
+	}
+}
+
 func TestTail(t *testing.T) {
 	path, log := logOf(t, 5)
 	var seen []uint64

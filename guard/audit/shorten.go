@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"handrail/guard"
 	"handrail/guard/text"
@@ -77,5 +78,6 @@ func short(s string) string {
 	if len(s) <= maxText {
 		return text.Redact(s)
 	}
-	return fmt.Sprintf("%s… (%d bytes, sha256 %s)", text.Redact(s[:256]), len(s), sum([]byte(s)))
+	start := text.Redact(s[:maxText]) // before it is cut: half a secret has no shape
+	return fmt.Sprintf("%s… (%d bytes, sha256 %s)", strings.ToValidUTF8(start[:min(len(start), 256)], ""), len(s), sum([]byte(s)))
 }
