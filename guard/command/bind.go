@@ -223,6 +223,7 @@ func (w *binder) subcommand(i int) bool {
 			return false
 		}
 	}
+	w.Blind = !word.Exact
 	w.unread(i)
 	w.text(i)
 	for ; w.next < len(w.args); w.next++ { // nothing is known of the rest

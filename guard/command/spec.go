@@ -219,6 +219,8 @@ type Binding struct {
 	// Harmless says that a flag reduced the call to printing; Parts already
 	// say so too.
 	Harmless bool
+	// Blind says that the name of a subcommand is not known.
+	Blind bool
 	// Unread are the words that the table does not list, for people.
 	Unread []string
 }

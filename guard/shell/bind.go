@@ -62,6 +62,9 @@ func (w *reading) binding(st *state, c *call, b *command.Binding) {
 		w.emit(guard.Effect{Kind: guard.Exec, Action: "unread", Target: c.name, Written: c.typed, Exact: true, Command: k.index,
 			Note: "not in the table: " + strings.Join(b.Unread, " ")})
 	}
+	if b.Blind {
+		w.hide(k.index, "which subcommand runs is not known", c.typed)
+	}
 	k.st = k.st.clone() // a Chdir holds for this call alone
 	k.parts()
 	k.finish()

@@ -80,10 +80,18 @@ func (w *reading) assigned(st *state, list []*syntax.Assign, c *call, words []fi
 // next is the index that the next command will have.
 func (w *reading) next() int { return len(w.facts.Commands) }
 
+// mostWords bounds the words of one command: what judges a word may look at all
+// the others.
+const mostWords = 4000
+
 // started adds the command and its Exec effect, and opens its redirections.
 func (w *reading) started(st *state, c *call, name, action, note string) {
 	if len(w.facts.Commands) >= w.limits.Commands {
 		w.limit("too many commands")
+	}
+	if len(c.words) > mostWords {
+		w.limit("too many words for one command")
+		c.words = c.words[:mostWords]
 	}
 	c.args = words(c.words)
 	from := -1

@@ -29,6 +29,15 @@ func (k *work) inline(t text, typed, action string) {
 func (k *work) code(p command.Part, action string) {
 	t := k.text(p)
 	k.changed = true
+	if t.class == exact && (strings.HasPrefix(t.s, "data:") || strings.HasPrefix(t.s, "{") || t.s == "-") { // the code itself, or standard input
+		how := "inline"
+		if t.s == "-" {
+			how = "stdin"
+		}
+		i := k.emit(guard.Effect{Kind: guard.Code, Action: how, Target: k.name, Written: k.typedOf(p), Note: k.b.Spec.Lang, Exact: true, Command: k.index})
+		k.flow(i, k.from)
+		return
+	}
 	note := ""
 	if action == "project" && t.class == exact && !strings.ContainsAny(t.s, "./") { // "build", "git hooks": what the project defines here
 		note, t.s = t.s, ""

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"path"
 	"strings"
 
 	"handrail/guard"
@@ -12,6 +13,12 @@ func (k *work) start() {
 	source := false
 	if k.name == "parallel" && len(k.kids) > 0 {
 		k.parallel(k.kids[0])
+		return
+	}
+	if k.name == "parallel" && k.st.in != nil && !k.b.Harmless { // its input is commands
+		st := k.child()
+		st.in = nil
+		k.inShell(st, k.st.in.text, "")
 		return
 	}
 	for _, p := range k.kids {
@@ -127,8 +134,8 @@ func (k *work) shell(p command.Part) {
 	}
 	st := k.child()
 	st.via = nil
-	if p.Flag != "" && p.Flag != "-c" && p.Flag != "--command" && !k.b.Spec.Wrapper && k.b.Spec.Lang != "shell" { // a filter: the program feeds it
-		st.in = &stream{text: unknown(k.from.with(k.reads)), cmd: k.index}
+	if (p.Flag != "" || p.Index < 0) && p.Flag != "-c" && p.Flag != "--command" && !k.b.Spec.Wrapper && k.b.Spec.Lang != "shell" { // a filter: the program feeds it
+		st.in = &stream{text: unknown(k.from.with(k.reads)), cmd: -1}
 	}
 	st.funcs = exportedFuncs(st.funcs)
 	st.aliases, st.traps = nil, nil
@@ -245,5 +252,8 @@ func (k *work) scriptFile(p command.Part) {
 			continue
 		}
 		k.script(k.st, k.call, pl, script{lang: lang, args: k.rest(p), zero: t, typed: k.typedOf(p), from: t.from})
+	}
+	if base := path.Base(t.s); t.class == exact && lang != "shell" && k.Table != nil && k.Table.Lookup(base) != nil {
+		k.run(k.child(), &call{pos: k.pos, index: -1, child: true}, append([]field{{text: known(base), typed: base}}, k.rest(p)...))
 	}
 }
