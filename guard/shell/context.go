@@ -92,8 +92,12 @@ func (w *reading) commandOf(e *guard.Effect) string {
 	return w.facts.Commands[e.Command].Name
 }
 
-// lost says what a deletion would take. Of names that are not known it is told
-// only that nothing below their directory would be missed.
+// removers are programs that delete all that they are told to; others, find and
+// rsync, may pick some of it.
+var removers = []string{"rm", "unlink", "shred", "srm", "trash", "trash-put", "rimraf", "git", "busybox"}
+
+// lost says what a deletion would take. Where that may be some of what is there,
+// it is told only that nothing of it all would be missed.
 func (w *reading) lost(e *guard.Effect) *guard.Loss {
 	switch lock := strings.HasSuffix(e.Target, ".lock") && strings.Contains(e.Target, "/.git/"); {
 	case e.Exact && !e.Deep && w.view.Stat(e.Target).Type == disk.Dir: // rm and rmdir leave a full directory
@@ -102,7 +106,8 @@ func (w *reading) lost(e *guard.Effect) *guard.Loss {
 		return nil
 	}
 	l := w.view.Loss(e.Target)
-	if !e.Exact && !l.Recoverable() || l != nil && l.Clean > 0 && w.unindexes() {
+	some := !e.Exact || !slices.Contains(removers, w.commandOf(e))
+	if some && !l.Recoverable() || l != nil && l.Clean > 0 && w.unindexes() {
 		return nil
 	}
 	return l

@@ -1,6 +1,7 @@
 package laws
 
 import (
+	"reflect"
 	"slices"
 	"testing"
 
@@ -24,7 +25,7 @@ func TestScriptReadsTheSame(t *testing.T) {
 		if again.verdict != j.verdict {
 			law.add(j.verdict.String()+" becomes "+again.verdict.String(), "%s %q as %q", j.ID, j.Command, j.facts.Script)
 		}
-		if !slices.Equal(bare(j.facts), bare(again.facts)) {
+		if !reflect.DeepEqual(bare(j.facts), bare(again.facts)) {
 			law.add("other effects", "%s %q as %q", j.ID, j.Command, j.facts.Script)
 		}
 		if again.facts.Script != j.facts.Script {
@@ -50,7 +51,7 @@ func TestReadingIsStable(t *testing.T) {
 	for _, j := range b.judgeAll(corpus(t)) {
 		law.tried++
 		again := b.read(j.Command)
-		if again.verdict != j.verdict || again.rule != j.rule || !slices.Equal(again.facts.Effects, j.facts.Effects) {
+		if again.verdict != j.verdict || again.rule != j.rule || !reflect.DeepEqual(again.facts.Effects, j.facts.Effects) {
 			law.add("another reading", "%s %q", j.ID, j.Command)
 		}
 		for _, e := range j.facts.Effects {
