@@ -228,6 +228,27 @@ func TestWorkspace(t *testing.T) {
 	}
 }
 
+// A directory of the machine is no workspace, whoever names it: --root, the
+// working directory, a client.
+func TestSystemDirectories(t *testing.T) {
+	home := userOf(t)
+	for _, dir := range []string{"/etc", "/usr", "/home", "/var", "/proc/self", "/sys/kernel"} {
+		resolved, err := filepath.EvalSymlinks(dir)
+		if err != nil {
+			continue // not on this machine
+		}
+		if _, err := Load("", []string{dir}); err == nil || !strings.Contains(err.Error(), "workspace") {
+			t.Errorf("--root %s: %v", dir, err)
+		}
+		if err := (&Config{Home: home}).Refuse(resolved); err == nil {
+			t.Errorf("a client may name %s", resolved)
+		}
+	}
+	if err := (&Config{Home: home}).Refuse("/usr/src/app"); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestOpen(t *testing.T) {
 	home := userOf(t)
 	project := filepath.Join(home, "project")

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
+	"slices"
 )
 
 // Workspace resolves the directories that are to be the workspace. It refuses
@@ -59,11 +60,20 @@ func (c *Config) UseDir(dir string) error {
 	return nil
 }
 
-// Refuse says why a directory (absolute, resolved) cannot be a workspace root
-// under this configuration: the file that was read, or a link to it, lies in the
+// systems are directories of the machine, which no project is. What lies below
+// them may be one: /usr/src/app, /var/www, /etc/nixos.
+var systems = []string{"/bin", "/boot", "/dev", "/etc", "/home", "/lib", "/lib32", "/lib64", "/libx32", "/lost+found", "/media", "/mnt", "/nix", "/nix/store", "/opt", "/proc",
+	"/root", "/run", "/sbin", "/snap", "/srv", "/sys", "/usr", "/usr/bin", "/usr/lib", "/usr/lib64", "/usr/local", "/usr/local/bin", "/usr/local/lib", "/usr/sbin", "/usr/share",
+	"/var", "/var/lib", "/var/log", "/Applications", "/Library", "/System", "/Users", "/Volumes", "/private", "/private/etc", "/private/var"}
+
+// Refuse says why a directory (absolute, resolved) cannot be a workspace root:
+// it belongs to the machine; or under this configuration: the file that was read, or a link to it, lies in the
 // workspace, where the agent could change it, or in the repository around it,
 // whose client configuration may have named both.
 func (c *Config) Refuse(root string) error {
+	if slices.Contains(systems, root) || within(root, "/proc") || within(root, "/sys") {
+		return fmt.Errorf("%s is a directory of the machine, not a workspace: everything below it could be changed without a question; pass the directory of one project", root)
+	}
 	if c.File == "" {
 		return nil
 	}
