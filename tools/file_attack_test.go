@@ -88,6 +88,26 @@ func TestHiddenCharacters(t *testing.T) {
 	}
 }
 
+// TestSetIDBitsGo: new content does not run with the rights that the old had.
+func TestSetIDBitsGo(t *testing.T) {
+	b := newBench(t)
+	path := b.write(t, "tool", "old\n")
+	for _, args := range []struct {
+		tool string
+		args map[string]any
+	}{{Write, map[string]any{"path": "tool", "content": "new\n"}}, {Edit, map[string]any{"path": "tool", "old_string": "new", "new_string": "newer"}}} {
+		if err := os.Chmod(path, 0o755|os.ModeSetuid|os.ModeSetgid); err != nil {
+			t.Fatal(err)
+		}
+		if res := b.call(t, args.tool, args.args, nil); res.IsError {
+			t.Fatalf("%+v", res)
+		}
+		if st, err := os.Stat(path); err != nil || st.Mode() != 0o755 {
+			t.Errorf("after %s: %v %v", args.tool, st.Mode(), err)
+		}
+	}
+}
+
 // TestLinks: what is judged is where a link leads, and that is what is written.
 func TestLinks(t *testing.T) {
 	b := newBench(t)

@@ -28,6 +28,9 @@ var sentences = map[elicit.Outcome]string{
 
 // refuse is the answer to a call that may not run, whoever says so.
 func (j *job) refuse(d *guard.Decision) *Result {
+	if j.call.Transport == "run" { // a person reads it, no agent
+		return j.refusal(d, guard.VerdictDeny, "", "Nothing ran, and no approval changes that.")
+	}
 	return j.refusal(d, guard.VerdictDeny, "", "Nothing ran, and no approval changes that. "+
 		"Do not retry unchanged or in another spelling; explain to the user what was blocked and propose another way.")
 }

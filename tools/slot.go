@@ -86,7 +86,7 @@ func (s *slot) put(data []byte) (err error) {
 
 // dress gives the new file what the old one had besides its content.
 func (s *slot) dress(f *os.File) error {
-	mode := uint32(s.st.Mode) & 0o7777
+	mode := uint32(s.st.Mode) & 0o1777 // set-id bits vouch for the content that goes, as write(2) sees it
 	var now unix.Stat_t
 	if err := unix.Fstat(int(f.Fd()), &now); err != nil {
 		return err
@@ -94,7 +94,6 @@ func (s *slot) dress(f *os.File) error {
 	if now.Uid != s.st.Uid || now.Gid != s.st.Gid {
 		if err := f.Chown(int(s.st.Uid), int(s.st.Gid)); err != nil {
 			_ = f.Chown(-1, int(s.st.Gid)) // the group alone may be allowed
-			mode &= 0o1777                 // set-id bits must not pass to another owner
 		}
 	}
 	if old, _, err := openRegular(s.dir, s.name); err == nil {
