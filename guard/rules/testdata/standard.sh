@@ -962,6 +962,11 @@ kill -n 9 -1 # want ask sys/process
 kill -TERM -1234 # want ask sys/process
 kill -kill -1 # want ask sys/process
 kill -9 %1 # want allow
+killall5 -9 # want ask sys/process
+pkill -9 -s 0 # want ask sys/process
+pkill -9 -u root # want ask sys/process
+xkill # want ask sys/process
+killall -l # want allow
 kill -l # want allow
 ps -ef # want allow
 ps aux # want allow
