@@ -111,11 +111,22 @@ func (p *Part) stream() {
 // turn changes the role of a part as the options say.
 func (w *binder) turn(p *Part, key string) {
 	for _, t := range w.turns {
-		if to, ok := t[key]; ok {
-			p.Role = to
-			return
+		for from, to := range t {
+			if from == key || w.same(from, key) {
+				p.Role = to
+				return
+			}
 		}
 	}
+}
+
+// same reports whether two names are those of one option (-f, --file).
+func (w *binder) same(a, b string) bool {
+	if !strings.HasPrefix(a, "-") || !strings.HasPrefix(b, "-") {
+		return false
+	}
+	x, y := w.Spec.index.options[a], w.Spec.index.options[b]
+	return x != nil && y != nil && x.Flag == y.Flag
 }
 
 // single gives an operand the role that its word alone has (git push +main). A
