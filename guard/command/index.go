@@ -191,7 +191,7 @@ func arrange(roles []Role) operands {
 func weight(r Role) int {
 	r = Role(strings.TrimSuffix(string(r), "..."))
 	switch r {
-	case "", Text, Filelist, Chdir, Awk, Sed, Method, Stdin, Assign:
+	case "", Text, Mention, Filelist, Chdir, Awk, Sed, Method, Stdin, Assign:
 		return 0
 	case Move, Into, RevPath:
 		return 1

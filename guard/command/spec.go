@@ -32,6 +32,7 @@ const (
 	SendURL  Role = "send-url" // where data goes
 	Method   Role = "method"   // an HTTP method
 	Upload   Role = "upload"   // data to be sent; "@path" or "name=@path" reads a file
+	Mention  Role = "mention"  // text that goes along with a request; "@path" sends a file
 	Peer     Role = "peer"     // a path, or [user@]host:path or URL of another machine (scp, rsync, git)
 	RevPath  Role = "revpath"  // a revision or a path; a path's uncommitted changes are lost
 	Assign   Role = "assign"   // NAME=VALUE words, as many as there are, for the environment of what follows
@@ -45,7 +46,7 @@ const (
 
 // Roles are the special roles; every other role is kind[/action].
 var Roles = []Role{
-	Text, Move, Into, Chdir, Exec, Shell, Script, Inline, Sed, Awk, SQL, URL, SendURL, Method, Upload,
+	Text, Move, Into, Chdir, Exec, Shell, Script, Inline, Sed, Awk, SQL, URL, SendURL, Method, Upload, Mention,
 	Peer, RevPath, Assign, Config, Dest, Process, Stdin, Filelist, Sub,
 }
 

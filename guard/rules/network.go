@@ -72,7 +72,7 @@ func network(pol Policy) []guard.Rule {
 
 // isSink reports whether data can leave by e.
 func isSink(e guard.Effect) bool {
-	return e.Kind == guard.Network && e.Action != "listen" || e.Kind == guard.Remote && e.Action != "read"
+	return e.Kind == guard.Network && e.Action != "listen" || e.Kind == guard.Remote
 }
 
 // leak names the secret that may leave by effect i, or is empty: what is
@@ -89,7 +89,7 @@ func leak(p *guard.Pass, i int, pol Policy) (secret string) {
 	sink := p.Facts.Effects[i]
 	c := p.CommandOf(i)
 	computed := c != nil && slices.ContainsFunc(c.Args, func(w guard.Word) bool { return !w.Exact })
-	sends := sink.Action == "send" || sink.Kind == guard.Remote
+	sends := sink.Action == "send" || sink.Kind == guard.Remote && sink.Action != "read"
 	for _, e := range p.Facts.Effects {
 		if (computed || sends && e.Command == sink.Command) && visit(e) {
 			return secret
@@ -110,6 +110,8 @@ func secretSource(p *guard.Pass, e guard.Effect, pol Policy) string {
 		if secretName(e.Target) || !e.Exact && e.Target == "/" || e.Deep && pol.Home != "" && within(e.Target, pol.Home) {
 			return place(e)
 		}
+	case e.Kind == guard.Code && isPath(e.Target) && secretName(e.Target): // source .env
+		return place(e)
 	case e.Kind == guard.Exec && e.Command >= 0 && e.Command < len(p.Facts.Commands):
 		if c := p.Facts.Commands[e.Command]; printsEnvironment(c) {
 			return "the environment"

@@ -38,6 +38,23 @@ func (k *work) found() []text {
 	return bases
 }
 
+// placed writes the marks of fd as {}: its other marks are parts of the same
+// path, and without any the path comes last.
+func placed(fs []field) []field {
+	out, some := make([]field, 0, len(fs)+1), false
+	for _, f := range fs {
+		for _, mark := range [...]string{"{/}", "{//}", "{.}", "{/.}"} {
+			f.s = strings.ReplaceAll(f.s, mark, "{}")
+		}
+		some = some || strings.Contains(f.s, "{}")
+		out = append(out, f)
+	}
+	if !some {
+		out = append(out, field{text: known("{}"), typed: "{}"})
+	}
+	return out
+}
+
 // fill puts a text in the place of a mark inside words.
 func fill(fs []field, mark string, t text) []field {
 	out := make([]field, 0, len(fs))
@@ -80,7 +97,11 @@ func (k *work) withArgs(st *state, fs []field) {
 	if !named && k.name != "xargs" {
 		mark = "{}"
 	}
-	words := k.fedWords(k.in(), mark != "")
+	in := k.in()
+	if k.has(command.Filelist) {
+		in = &stream{text: unknown(k.reads), cmd: -1}
+	}
+	words := k.fedWords(in, mark != "" || k.b.Has("-d", "--delimiter"))
 	marked := false
 	for _, f := range fs {
 		marked = marked || mark != "" && strings.Contains(f.s, mark)

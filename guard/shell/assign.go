@@ -174,6 +174,10 @@ func (w *reading) assign(st *state, n string, v value, keep bool) {
 			}
 			break
 		}
+		if old.perhaps != "" {
+			w.environment(old.perhaps, v.one, written, w.next()-1)
+			st.set(old.perhaps, value{one: unknown(v.one.from)})
+		}
 		if old.ref == "" {
 			v.exported = v.exported || old.exported
 			v.integer = v.integer || old.integer

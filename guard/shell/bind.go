@@ -92,6 +92,8 @@ func (k *work) parts() {
 		switch p.Role {
 		case command.Upload, command.SendURL:
 			k.sends = true
+		case command.Mention:
+			k.sends = k.sends || strings.HasPrefix(p.Word.Text, "@")
 		case command.Method:
 			switch strings.ToUpper(p.Word.Text) {
 			case "GET", "HEAD", "OPTIONS":
@@ -172,7 +174,7 @@ func (k *work) part(p command.Part) {
 		k.sql(k.text(p))
 	case command.URL, command.SendURL:
 		k.url(p)
-	case command.Upload:
+	case command.Upload, command.Mention:
 		k.upload(p)
 	case command.RevPath:
 		k.revision(p)

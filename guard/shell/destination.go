@@ -30,6 +30,11 @@ func (k *work) finish() {
 			k.flow(i, from)
 		}
 	}
+	for _, i := range k.net {
+		if k.facts.Effects[i].From < 0 {
+			k.flow(i, k.from)
+		}
+	}
 	k.fetched(from)
 }
 

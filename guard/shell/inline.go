@@ -38,6 +38,11 @@ func (k *work) code(p command.Part, action string) {
 		k.flow(i, k.from)
 		return
 	}
+	if t.class == exact && remote(t.s) {
+		i := k.emit(guard.Effect{Kind: guard.Code, Action: "downloaded", Target: t.s, Written: k.typedOf(p), Note: k.b.Spec.Lang, Exact: true, Command: k.index})
+		k.flow(i, k.from)
+		return
+	}
 	note := ""
 	if action == "project" && t.class == exact && !strings.ContainsAny(t.s, "./") { // "build", "git hooks": what the project defines here
 		note, t.s = t.s, ""
@@ -53,6 +58,11 @@ func (k *work) code(p command.Part, action string) {
 			k.hide(k.index, pl.path+" is written by the same call", k.typedOf(p))
 		}
 	}
+}
+
+// remote reports whether code is named by a URL.
+func remote(s string) bool {
+	return strings.HasPrefix(s, "http://") || strings.HasPrefix(s, "https://") || strings.HasPrefix(s, "ftp://")
 }
 
 // callers are the functions of other languages that run a shell command or a

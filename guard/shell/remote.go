@@ -31,6 +31,7 @@ func (k *work) host(kind guard.Kind, action string, p command.Part, target strin
 	}
 	i := k.emit(e)
 	if kind == guard.Network {
+		k.flow(i, t.from)
 		if action == "" || action == "send" {
 			k.net = k.net.with(taint{i})
 		}

@@ -83,6 +83,7 @@ func (w *reading) script(st *state, c *call, p place, s script) {
 		w.calling(c, lang, t.s, st)
 		return
 	}
+	s.from = s.from.with(taint{i})
 	w.judge(st, c, p.path, t.s, s)
 }
 
@@ -128,11 +129,31 @@ func (w *reading) judge(st *state, c *call, at, src string, s script) {
 			sub.zero = known(s.zero.s)
 		}
 	}
+	before := sub.vars
+	if s.same {
+		sub.owned &^= ownVars // what is set from here on is seen beside before
+	}
 	w.source(sub, src)
 	if !s.same {
 		w.finish(sub)
+	} else {
+		w.told(sub, before, s.from)
 	}
 	sub.args, sub.open, sub.zero = args, open, zero
+}
+
+// told marks what a script that was read in this shell has set: it comes from
+// that file.
+func (w *reading) told(st *state, before map[string]value, from taint) {
+	if !w.step(len(st.vars)) {
+		return
+	}
+	for n, v := range st.vars {
+		if old, ok := before[n]; !ok || !old.same(v) {
+			v.one.from = v.one.from.with(from)
+			st.set(n, v)
+		}
+	}
 }
 
 // shebang returns the language of a script by its first line or its name.

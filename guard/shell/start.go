@@ -109,6 +109,9 @@ func (k *work) exec(p command.Part) {
 		return
 	}
 	if bases := k.found(); bases != nil {
+		if k.name != "find" {
+			fs = placed(fs)
+		}
 		fs = fill(fs, "{}", text{s: bases[0].s, class: bases[0].class, from: bases[0].from})
 	}
 	k.run(st, &call{pos: k.pos, index: -1, child: true}, fs)
@@ -241,6 +244,10 @@ func (k *work) scriptFile(p command.Part) {
 		return
 	}
 	t := k.text(p)
+	if t.class == exact && remote(t.s) {
+		k.code(p, "downloaded")
+		return
+	}
 	for _, pl := range k.places(k.st, t, false) {
 		if device(pl.path) && pl.exact {
 			in := *k.st

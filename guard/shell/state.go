@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -104,19 +105,24 @@ type value struct {
 	exported bool
 	integer  bool
 	ref      string // of a nameref: the other variable
+	perhaps  string // the other variable, where only some ways here made it a nameref
 }
 
 func (v value) same(u value) bool {
 	eq := func(a, b text) bool { return a.s == b.s && a.class == b.class }
 	return eq(v.one, u.one) && slices.EqualFunc(v.elems, u.elems, eq) && slices.Equal(v.keys, u.keys) &&
-		v.array == u.array && v.open == u.open && v.unset == u.unset && v.ref == u.ref
+		v.array == u.array && v.open == u.open && v.unset == u.unset && v.ref == u.ref && v.perhaps == u.perhaps
 }
 
 func (v value) join(u value) value {
 	if v.same(u) {
 		return v
 	}
-	j := value{exported: v.exported || u.exported, integer: v.integer && u.integer}
+	j := value{exported: v.exported || u.exported, integer: v.integer && u.integer, perhaps: cmp.Or(v.ref, u.ref, v.perhaps, u.perhaps)}
+	if j.perhaps != "" {
+		j.one = unknown(v.one.from.with(u.one.from))
+		return j
+	}
 	if !v.array && !u.array {
 		j.one = v.one.join(u.one)
 		return j
