@@ -76,6 +76,8 @@ var models = []model{
 	{name: "guard-ask", says: plain("ask", "fixture asks"), letters: "as"},
 	// It has no tools.
 	{name: "guard-toolless", says: plain("deny", "fixture has no tools"), letters: "d", template: toolless},
+	// It allows, and names what it thinks the call would do.
+	{name: "guard-names", says: answer{text: []string{`{"reason":"fixture sees more","verdict":"allow","effects":[{"kind":"write","target":"/etc/passwd"}]}`}}, letters: "al"},
 
 	// They call Skill first, then answer; the loops call it after every answer.
 	{name: "guard-skill", says: plain("deny", "fixture denies after a skill"), letters: "d", calls: calling("Skill", "simulate")},

@@ -44,11 +44,11 @@ type sight struct {
 	says  answer
 }
 
-// The shape of every model: one layer, two heads, no feed-forward part.
+// The shape of every model: one layer, one head, a feed-forward part that does
+// nothing.
 const (
 	width     = 128 // states at most
-	headWidth = 64
-	heads     = width / headWidth
+	headWidth = 32
 	inner     = 32
 )
 
@@ -179,7 +179,7 @@ func (b *machine) chain(texts, forever []string) (int, error) {
 // write turns the machine into matrices. A token's embedding is 1 in its state;
 // a state's row in the output is what it wants. The two states in which an
 // answer starts look for sights: query and key meet in the slowest rotating
-// dimension of the first head, and what is found is added to the state's own.
+// dimension of the head, and what is found is added to the state's own.
 func (b *machine) write(name string) ([]byte, error) {
 	w := newWeights(len(b.texts))
 	for token := range b.texts {
@@ -191,11 +191,12 @@ func (b *machine) write(name string) ([]byte, error) {
 	one := float32(math.Sqrt(width)) // what normalising makes of a lone 1
 	const meet = headWidth - 1
 	for i, l := range b.looks {
-		w.query[meet*width+stateText] = 8 / one
-		w.query[meet*width+stateTools] = 8 / one
+		scale := float32(math.Sqrt(headWidth)) // attention divides by it
+		w.query[meet*width+stateText] = scale / one
+		w.query[meet*width+stateTools] = scale / one
 		w.key[meet*width+l.in] = float32(30+10*i) / one
 		w.value[i*width+l.in] = 1 / one
-		w.mix[l.out*width+i] = 1
+		w.mix[l.out*headWidth+i] = 1
 	}
 	return w.file(name, b.vocabulary)
 }

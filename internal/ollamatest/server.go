@@ -51,6 +51,7 @@ func Start(t testing.TB, env ...string) *Server {
 		"PATH=" + os.Getenv("PATH"), "HOME=" + home, "OLLAMA_MODELS=" + filepath.Join(home, "models"),
 		"OLLAMA_HOST=127.0.0.1:0", "OLLAMA_NO_CLOUD=1", "OLLAMA_NOPRUNE=1",
 		"OLLAMA_KEEP_ALIVE=1m", "OLLAMA_LOAD_TIMEOUT=1m",
+		"OLLAMA_FLASH_ATTENTION=0", // slower on a plain processor
 	}, append(strings.Fields(os.Getenv("HANDRAIL_OLLAMA_ENV")), env...)...)
 	ownGroup(s.command)
 	out, in, err := os.Pipe()

@@ -14,7 +14,7 @@ func newWeights(tokens int) *weights {
 	zeros := func(n int) []float32 { return make([]float32, n) }
 	return &weights{
 		embedding: zeros(tokens * width), output: zeros(tokens * width),
-		query: zeros(width * width), key: zeros(width * width), value: zeros(width * width), mix: zeros(width * width),
+		query: zeros(headWidth * width), key: zeros(headWidth * width), value: zeros(headWidth * width), mix: zeros(width * headWidth),
 		gate: zeros(width * inner), up: zeros(width * inner), down: zeros(inner * width),
 	}
 }
@@ -34,9 +34,11 @@ func (w *weights) file(name string, v *vocabulary) ([]byte, error) {
 		{"llama.embedding_length", uint32(width)},
 		{"llama.block_count", uint32(1)},
 		{"llama.feed_forward_length", uint32(inner)},
-		{"llama.attention.head_count", uint32(heads)},
-		{"llama.attention.head_count_kv", uint32(heads)},
+		{"llama.attention.head_count", uint32(1)},
+		{"llama.attention.head_count_kv", uint32(1)},
 		{"llama.attention.layer_norm_rms_epsilon", float32(1e-6)},
+		{"llama.attention.key_length", uint32(headWidth)},
+		{"llama.attention.value_length", uint32(headWidth)},
 		{"llama.rope.dimension_count", uint32(headWidth)},
 		{"llama.rope.freq_base", float32(1e12)}, // the last dimension does not rotate
 		{"llama.vocab_size", uint32(len(v.texts))},
@@ -44,21 +46,21 @@ func (w *weights) file(name string, v *vocabulary) ([]byte, error) {
 		{"tokenizer.ggml.pre", "qwen2"},
 		{"tokenizer.ggml.tokens", v.texts},
 		{"tokenizer.ggml.token_type", v.kinds},
-		{"tokenizer.ggml.merges", []string{"Ġ Ġ"}},
+		{"tokenizer.ggml.merges", v.merges()},
 		{"tokenizer.ggml.bos_token_id", uint32(v.index[tokenPad])},
 		{"tokenizer.ggml.eos_token_id", uint32(v.index[tokenEnd])},
 		{"tokenizer.ggml.padding_token_id", uint32(v.index[tokenPad])},
 		{"tokenizer.ggml.add_bos_token", false},
 	}
-	square := []uint64{width, width}
+	head := []uint64{width, headWidth}
 	tokens := []uint64{width, uint64(len(v.texts))}
 	return gguf(entries, []tensor{
 		{"token_embd.weight", tokens, w.embedding},
 		{"blk.0.attn_norm.weight", []uint64{width}, ones},
-		{"blk.0.attn_q.weight", square, w.query},
-		{"blk.0.attn_k.weight", square, w.key},
-		{"blk.0.attn_v.weight", square, w.value},
-		{"blk.0.attn_output.weight", square, w.mix},
+		{"blk.0.attn_q.weight", head, w.query},
+		{"blk.0.attn_k.weight", head, w.key},
+		{"blk.0.attn_v.weight", head, w.value},
+		{"blk.0.attn_output.weight", []uint64{headWidth, width}, w.mix},
 		{"blk.0.ffn_norm.weight", []uint64{width}, ones},
 		{"blk.0.ffn_gate.weight", []uint64{width, inner}, w.gate},
 		{"blk.0.ffn_up.weight", []uint64{width, inner}, w.up},
