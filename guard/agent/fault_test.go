@@ -1,0 +1,396 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"handrail/guard"
+	"handrail/skills"
+)
+
+// broken is a server that answers every question about itself as Ollama does,
+// and misbehaves as chat says. What a real server can do is tested on one.
+type broken struct {
+	*httptest.Server
+	chats atomic.Int32
+	chat  http.HandlerFunc
+}
+
+func serveBroken(t *testing.T, chat http.HandlerFunc) *broken {
+	b := &broken{chat: chat}
+	mux := http.NewServeMux()
+	mux.HandleFunc("/api/version", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"version":"0.17.4"}`) })
+	mux.HandleFunc("/api/show", func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, `{"capabilities":["completion","tools"],"model_info":{"x.context_length":40960}}`)
+	})
+	mux.HandleFunc("/api/tags", func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, `{"models":[{"name":"m:latest","digest":"d1"}]}`)
+	})
+	mux.HandleFunc("/api/chat", func(w http.ResponseWriter, r *http.Request) {
+		var in struct {
+			Messages []json.RawMessage `json:"messages"`
+		}
+		body, _ := io.ReadAll(r.Body) // all of it, or the server does not see when the client goes away
+		if json.Unmarshal(body, &in) == nil && len(in.Messages) == 0 {
+			fmt.Fprint(w, `{"done":true,"done_reason":"load"}`)
+			return
+		}
+		b.chats.Add(1)
+		b.chat(w, r)
+	})
+	b.Server = httptest.NewServer(mux)
+	t.Cleanup(func() { b.CloseClientConnections(); b.Close() })
+	return b
+}
+
+func says(content string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		b, _ := json.Marshal(map[string]any{"message": map[string]string{"role": "assistant", "content": content}, "done": true, "done_reason": "stop"})
+		w.Write(b)
+	}
+}
+
+// agentOf makes an agent whose self-test is passed without the server.
+func agentOf(t *testing.T, host string, change func(*Options)) *Agent {
+	t.Helper()
+	all, err := skills.Builtin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	opt := Options{Host: host, Model: "m", Skills: all, Deadline: 2 * time.Second, Home: "/home/u"}
+	if change != nil {
+		change(&opt)
+	}
+	a, err := New(opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.state.model = &model{digest: "d1", context: a.opt.NumCtx, tools: true}
+	return a
+}
+
+func call(command string) (*guard.EvalContext, *guard.Decision) {
+	c, d := Case{Command: command}.call()
+	d.Digest = "digest of " + command
+	return c, d
+}
+
+const done = `"done":true,"done_reason":"stop"}`
+
+func TestBrokenServers(t *testing.T) {
+	allow := `{"message":{"role":"assistant","content":"ALLOW"},`
+	elsewhere := httptest.NewServer(says("ALLOW"))
+	defer elsewhere.Close()
+	write := func(text string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, text) }
+	}
+	status := func(code int, text string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code); fmt.Fprint(w, text) }
+	}
+	for name, c := range map[string]struct {
+		chat http.HandlerFunc
+		want error // of Validate where it is a fault of the server, else the cause of an ask
+	}{
+		"500":           {status(500, `{"error":"llama runner process has terminated"}`), ErrServer},
+		"502, empty":    {status(502, ""), ErrServer},
+		"503, empty":    {status(503, ""), ErrBusy},
+		"404":           {status(404, `{"error":"model 'm' not found"}`), ErrModel},
+		"401":           {status(401, `{"error":"unauthorized"}`), ErrServer},
+		"redirect":      {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, elsewhere.URL, 307) }, ErrServer},
+		"other host":    {write(`{"remote_host":"https://example.org",` + allow[1:] + done), ErrServer},
+		"400":           {status(400, `{"error":"the input length exceeds the context length"}`), ErrTooLong},
+		"200, empty":    {write(""), ErrCut},
+		"not done":      {write(allow + `"done":false}`), ErrCut},
+		"two answers":   {write(allow + done + "\n" + allow + done), ErrCut},
+		"cut by length": {write(allow + `"done":true,"done_reason":"length"}`), ErrCut},
+		"no JSON":       {write("<html>"), ErrCut},
+		"error in 200":  {write(`{"error":"ALLOW"}`), ErrCut},
+		"full context":  {write(allow + `"prompt_eval_count":16000,` + done), ErrTooLong},
+		"empty answer":  {says(""), ErrForm},
+		"prose":         {says("I think that is fine. ALLOW"), ErrForm},
+		"tool when forced": {write(`{"message":{"role":"assistant","tool_calls":[{"function":{"name":"Skill","arguments":{"skill":"none"}}}]},` + done),
+			ErrForm},
+		"slow body": {func(w http.ResponseWriter, r *http.Request) {
+			fmt.Fprint(w, allow+done)
+			w.(http.Flusher).Flush()
+			<-r.Context().Done()
+		}, ErrTime},
+		"hangs": {func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, ErrTime},
+		"hangs up": {func(w http.ResponseWriter, _ *http.Request) {
+			conn, _, _ := w.(http.Hijacker).Hijack()
+			conn.Close()
+		}, ErrCut},
+		"hangs up in the middle": {func(w http.ResponseWriter, _ *http.Request) {
+			conn, buf, _ := w.(http.Hijacker).Hijack()
+			fmt.Fprintf(buf, "HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n%s", allow)
+			buf.Flush()
+			conn.Close()
+		}, ErrCut},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := serveBroken(t, c.chat)
+			var rec Record
+			a := agentOf(t, s.URL, func(o *Options) {
+				o.Deadline = 400 * time.Millisecond
+				o.OnDecision = func(r Record) { rec = r }
+			})
+			x, why := call("python3 -c 'print(1)'")
+			d, err := a.Validate(context.Background(), x, why)
+			if errors.Is(c.want, ErrServer) {
+				if !errors.Is(err, c.want) || d != nil {
+					t.Errorf("%+v, %v; want the error %v", d, err, c.want)
+				}
+				return
+			}
+			if err != nil || d.Verdict != guard.VerdictAsk || !errors.Is(rec.Cause, c.want) || rec.Digest != why.Digest {
+				t.Errorf("%+v, %v, %+v; want ask because of %v", d, err, rec, c.want)
+			}
+		})
+	}
+}
+
+func TestDownIsAFault(t *testing.T) {
+	s := serveBroken(t, says("ALLOW"))
+	s.Close()
+	x, why := call("x")
+	var told []string
+	a := agentOf(t, s.URL, func(o *Options) { o.Notice = func(s string) { told = append(told, s) } })
+	for range 5 {
+		if d, err := a.Validate(context.Background(), x, why); !errors.Is(err, ErrDown) {
+			t.Fatalf("%+v, %v", d, err)
+		}
+		a.state.model = &model{digest: "d1", context: 16384}
+	}
+	if len(told) != 1 {
+		t.Errorf("told %d times: %q", len(told), told)
+	}
+}
+
+// A full queue is tried once more, and only once.
+func TestFullQueue(t *testing.T) {
+	for full, want := range map[int32]error{1: nil, 2: ErrBusy} {
+		var s *broken
+		s = serveBroken(t, func(w http.ResponseWriter, r *http.Request) {
+			if s.chats.Load() <= full {
+				w.WriteHeader(503)
+				fmt.Fprint(w, `{"error":"server busy, please try again"}`)
+				return
+			}
+			says("ALLOW")(w, r)
+		})
+		x, why := call("x")
+		d, err := agentOf(t, s.URL, nil).Validate(context.Background(), x, why)
+		if !errors.Is(err, want) || want == nil && d.Verdict != guard.VerdictAllow || s.chats.Load() != 2 {
+			t.Errorf("full %d times: %+v, %v, %d requests", full, d, err, s.chats.Load())
+		}
+	}
+}
+
+func TestBreaker(t *testing.T) {
+	s := serveBroken(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) })
+	a := agentOf(t, s.URL, nil)
+	x, why := call("x")
+	for range 10 {
+		if _, err := a.Validate(context.Background(), x, why); !errors.Is(err, ErrServer) {
+			t.Fatal(err)
+		}
+		a.state.model = &model{digest: "d1", context: 16384}
+	}
+	if n := s.chats.Load(); n != trips {
+		t.Errorf("%d requests, want %d", n, trips)
+	}
+	var b breaker
+	now := time.Now()
+	for _, err := range []error{ErrDown, ErrTime, ErrDown} {
+		b.note(err, now)
+	}
+	if err := b.open(now); !errors.Is(err, ErrTime) || errors.Is(err, ErrServer) {
+		t.Errorf("a breaker that a caller helped to trip: %v", err)
+	}
+	if err := b.open(now.Add(rest + 1)); err != nil {
+		t.Errorf("it does not close: %v", err)
+	}
+	b.note(nil, now)
+	if b.failures != 0 {
+		t.Error("an answer does not reset it")
+	}
+}
+
+// Allows are remembered for the same evidence and no other; refusals are not.
+func TestCache(t *testing.T) {
+	for verdict, want := range map[string]int32{"ALLOW": 3, "ASK: hm": 4} {
+		s := serveBroken(t, says(verdict))
+		a := agentOf(t, s.URL, nil)
+		var cached []bool
+		for _, command := range []string{"x 1", "x 1", "x 2"} {
+			x, why := call(command)
+			d, err := a.Validate(context.Background(), x, why)
+			if err != nil {
+				t.Fatal(err)
+			}
+			cached = append(cached, d.Validator.Cached)
+		}
+		x, why := call("x 1")
+		a.state.model = &model{digest: "d2", context: 16384, tools: true} // another model under the same name
+		if _, err := a.Validate(context.Background(), x, why); err != nil {
+			t.Fatal(err)
+		}
+		if n := s.chats.Load(); n != want || cached[1] != (verdict == "ALLOW") {
+			t.Errorf("%s: %d requests, want %d; %v", verdict, n, want, cached)
+		}
+	}
+	c := newCache(time.Minute)
+	now := time.Now()
+	for i := range cached + 10 {
+		c.put(key{byte(i), byte(i >> 8)}, answer{}, now)
+	}
+	if len(c.held) != cached || len(c.oldest) != cached {
+		t.Errorf("the cache holds %d", len(c.held))
+	}
+	if _, ok := c.get(key{1, 1}, now.Add(2*time.Minute)); ok {
+		t.Error("it does not expire")
+	}
+}
+
+// Whoever calls at once gets an answer, and one conversation runs at a time.
+func TestOneAtATime(t *testing.T) {
+	var running, most atomic.Int32
+	s := serveBroken(t, func(w http.ResponseWriter, r *http.Request) {
+		most.Store(max(most.Load(), running.Add(1)))
+		time.Sleep(5 * time.Millisecond)
+		running.Add(-1)
+		says("ALLOW")(w, r)
+	})
+	a := agentOf(t, s.URL, func(o *Options) { o.Deadline = 20 * time.Second })
+	var wg sync.WaitGroup
+	for i := range 20 {
+		wg.Go(func() {
+			x, why := call(fmt.Sprint("x ", i))
+			if d, err := a.Validate(context.Background(), x, why); err != nil || d.Verdict != guard.VerdictAllow {
+				t.Errorf("%+v, %v", d, err)
+			}
+		})
+	}
+	wg.Wait()
+	if most.Load() != 1 {
+		t.Errorf("%d at once", most.Load())
+	}
+}
+
+// A caller that goes away is no fault of the server.
+func TestCancelled(t *testing.T) {
+	var cancel context.CancelFunc
+	stopped := make(chan struct{}, 8)
+	s := serveBroken(t, func(_ http.ResponseWriter, r *http.Request) { cancel(); <-r.Context().Done(); stopped <- struct{}{} })
+	a := agentOf(t, s.URL, func(o *Options) { o.Deadline = 20 * time.Second })
+	for range trips + 1 {
+		var ctx context.Context
+		ctx, cancel = context.WithCancel(context.Background())
+		defer cancel()
+		x, why := call("x")
+		if d, err := a.Validate(ctx, x, why); err != nil || d.Verdict != guard.VerdictAsk {
+			t.Fatalf("%+v, %v", d, err)
+		}
+		<-stopped // the request is gone at the server, too
+	}
+	if a.breaker.failures != 0 {
+		t.Error("the breaker counts calls that went away")
+	}
+}
+
+func TestHosts(t *testing.T) {
+	for in, want := range map[string]string{
+		"": "http://127.0.0.1:11434", "0.0.0.0": "http://127.0.0.1:11434", "0.0.0.0:8080": "http://127.0.0.1:8080", ":8080": "http://127.0.0.1:8080",
+		"localhost": "http://localhost:11434", "http://[::1]:80/": "http://[::1]:80/", "https://gate.example.org/ollama": "https://gate.example.org:443/ollama",
+	} {
+		if u, err := ParseHost(in); err != nil || u.String() != want {
+			t.Errorf("%q: %v, %v; want %s", in, u, err, want)
+		}
+	}
+	for _, in := range []string{"ftp://x", "http://", "http://u:p@localhost", "http://localhost?x", "a b"} {
+		if u, err := ParseHost(in); err == nil {
+			t.Errorf("%q became %v", in, u)
+		}
+	}
+	for _, host := range []string{"http://192.0.2.1", "http://example.org", "http://127.0.0.1.example.org", "http://localhost.example.org", "https://ollama.com"} {
+		if _, err := New(Options{Host: host}); err == nil {
+			t.Errorf("%s is taken without leave", host)
+		}
+		if _, err := New(Options{Host: host, AllowRemote: true}); err != nil {
+			t.Errorf("%s: %v", host, err)
+		}
+	}
+	if _, err := New(Options{Host: "http://127.8.9.1:1"}); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestNoProxyAndKey(t *testing.T) {
+	proxied := atomic.Int32{}
+	proxy := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { proxied.Add(1) }))
+	defer proxy.Close()
+	for _, name := range []string{"HTTP_PROXY", "http_proxy", "ALL_PROXY"} {
+		t.Setenv(name, proxy.URL)
+	}
+	key := ""
+	s := serveBroken(t, func(w http.ResponseWriter, r *http.Request) {
+		key = r.Header.Get("Authorization")
+		says("ALLOW")(w, r)
+	})
+	a := agentOf(t, s.URL, func(o *Options) { o.APIKey = "k1" })
+	x, why := call("x")
+	if d, err := a.Validate(context.Background(), x, why); err != nil || d.Verdict != guard.VerdictAllow {
+		t.Fatalf("%+v, %v", d, err)
+	}
+	if proxied.Load() != 0 || key != "Bearer k1" {
+		t.Errorf("%d requests went to the proxy; key %q", proxied.Load(), key)
+	}
+}
+
+// The self-test decides whether the model is used at all.
+func TestSelfTest(t *testing.T) {
+	cases := []Case{{"x good", guard.VerdictAllow}, {"x bad", guard.VerdictDeny}}
+	judge := func(w http.ResponseWriter, r *http.Request) { says("ALLOW")(w, r) }
+	s := serveBroken(t, func(w http.ResponseWriter, r *http.Request) { judge(w, r) })
+	fresh := func() *Agent {
+		a := agentOf(t, s.URL, func(o *Options) { o.Cases = cases })
+		a.state.model = nil
+		return a
+	}
+	a := fresh()
+	r, err := a.Check(context.Background())
+	if !errors.Is(err, ErrOff) || len(r.Cases) != 2 || !r.Cases[0].OK || r.Cases[1].OK || r.Digest != "d1" || r.Context != 16384 {
+		t.Errorf("a model that allows everything: %+v, %v", r, err)
+	}
+	x, why := call("x")
+	for range 2 {
+		if d, err := a.Validate(context.Background(), x, why); !errors.Is(err, ErrOff) {
+			t.Errorf("it is asked: %+v, %v", d, err)
+		}
+	}
+	judge = says("ASK: never sure")
+	if _, err := fresh().Check(context.Background()); !errors.Is(err, ErrOff) {
+		t.Errorf("a model that allows nothing: %v", err)
+	}
+	judge = func(w http.ResponseWriter, r *http.Request) {
+		if n := s.chats.Load(); n%2 == 1 {
+			says("ALLOW")(w, r)
+		} else {
+			says("DENY: bad")(w, r)
+		}
+	}
+	s.chats.Store(0)
+	if r, err := fresh().Check(context.Background()); err != nil || len(r.Cases) != 2 || !strings.Contains(r.Cases[1].Reason, "bad") {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
