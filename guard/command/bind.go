@@ -194,6 +194,14 @@ func (w *binder) operand(i int) {
 	}
 	if n < len(list.roles) && runs(list.roles[n]) {
 		p := Part{Role: list.roles[n], Word: word, Index: i, Rest: w.args[i:]}
+		if w.turn(&p, string(p.Role)); !runs(p.Role) { // bash -n
+			p.Rest = nil
+			w.Parts = append(w.Parts, p)
+			for ; w.next < len(w.args); w.next++ {
+				w.text(w.next)
+			}
+			return
+		}
 		if p.Role == Script {
 			p.Rest = w.args[i+1:]
 			if word.Exact && word.Text == "-" {

@@ -204,7 +204,7 @@ func (w *binder) disarm() {
 	kept := w.Parts[:0]
 	for _, p := range w.Parts {
 		kind, action, ok := p.Role.Kind()
-		stays := !ok || kind == guard.Read || kind == guard.Network || kind == guard.Exec || kind == guard.Code ||
+		stays := !ok || kind == guard.Read || kind == guard.Network && action != "listen" || kind == guard.Exec || kind == guard.Code ||
 			kind == guard.Unknown || kind == guard.Remote && action == "read"
 		switch p.Role {
 		case Move:

@@ -53,6 +53,10 @@ func asks() []guard.Rule {
 	rules := make([]guard.Rule, 0, len(questions)+1)
 	for _, q := range questions {
 		rules = append(rules, each(q.id, q.doc, only(q.kind, q.actions...), func(p *guard.Pass, i int, e guard.Effect) {
+			if e.Kind == guard.Network && e.Action == "listen" && private(e) {
+				p.Report(i, guard.VerdictAllow, "a port for this machine alone", "")
+				return
+			}
 			p.Report(i, guard.VerdictAsk, because(fmt.Sprintf(q.says, actor(p, i), target(e))+losing(e), e), q.instead)
 		}))
 	}

@@ -169,6 +169,12 @@ func loopback(target string) bool {
 	return err == nil && (addr.Unmap().IsLoopback() || addr.IsUnspecified()) && addr.Zone() == ""
 }
 
+// private reports whether a port is opened for this machine alone.
+func private(e guard.Effect) bool {
+	addr, err := netip.ParseAddr(host(e.Target))
+	return e.Exact && loopback(e.Target) && (err != nil || !addr.Unmap().IsUnspecified())
+}
+
 // known reports whether target is one of hosts ("example.org", "*.example.org").
 func known(hosts []string, target string) bool {
 	h := host(target)

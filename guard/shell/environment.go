@@ -60,6 +60,9 @@ func (w *reading) environment(n string, t text, typed string, cmd int) {
 
 // danger says what a variable with this value can do, or "".
 func (w *reading) danger(n string, t text) string {
+	if own, ok := w.Env[n]; ok && t.is(own) {
+		return "" // what it is anyway
+	}
 	if kind, ok := programs[n]; ok {
 		if t.class == exact && harmlessProgram(kind, t.s) {
 			return ""

@@ -216,7 +216,11 @@ func (k *work) stdin(p command.Part) {
 		return
 	}
 	if lang != "shell" {
-		k.inline(in.text, "", "stdin")
+		action := "stdin"
+		if in.cmd < 0 && in.class == exact { // a here-document: it stands in the call like -c
+			action = "inline"
+		}
+		k.inline(in.text, "", action)
 		return
 	}
 	if in.class != exact {
