@@ -100,17 +100,12 @@ func Program(t testing.TB) string {
 		}
 		return p
 	}
-	for dir, _ := os.Getwd(); dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
-		if p := filepath.Join(dir, ".cache", "ollama", "bin", "ollama"); executable(p) {
+	if dir, err := os.UserCacheDir(); err == nil {
+		if p, err := exec.LookPath(filepath.Join(dir, "handrail", "ollama", "bin", "ollama")); err == nil {
 			return p
 		}
 	}
 	return testkit.Require(t, "ollama", ".ci/ollama")
-}
-
-func executable(path string) bool {
-	_, err := exec.LookPath(path)
-	return err == nil
 }
 
 // Kill ends the server and its runners at once, as a crash would.
