@@ -10,6 +10,7 @@ import (
 	"io"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -70,7 +71,11 @@ func (j *job) run(ctx context.Context) *Result {
 	if d.Verdict != guard.VerdictAllow {
 		return j.refuse(d)
 	}
-	if err := unchanged(facts.Sources); err != nil {
+	sources := facts.Sources
+	if d.Validator != nil {
+		sources = slices.Concat(sources, d.Validator.Sources)
+	}
+	if err := unchanged(sources); err != nil {
 		return j.refuse(&guard.Decision{Rule: "guard/changed", Reason: err.Error(), Instead: "call again: the file is then judged as it is now"})
 	}
 	watched := j.watch(facts)
@@ -106,7 +111,7 @@ func (j *job) context(facts *guard.Facts) *guard.EvalContext {
 // judge evaluates facts and records the decision. An error means that it is
 // not recorded: nothing may run.
 func (j *job) judge(ctx context.Context, facts *guard.Facts) (*guard.Decision, error) {
-	d := j.box.Guard.Evaluate(ctx, j.context(facts))
+	d := j.box.Guard.Evaluate(guard.WithProgress(ctx, j.call.Progress), j.context(facts))
 	return d, j.recordDecision(d, facts)
 }
 

@@ -266,6 +266,9 @@ func (a *Agent) Pull(ctx context.Context, tell func(status string, done, total i
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case err != nil:
+		if f := fault(ctx, err); errors.Is(f, ErrServer) {
+			return f
+		}
 		return err
 	case !finished: // the client returns nil for a cut connection
 		return fmt.Errorf("%w: the download was cut off", ErrServer)

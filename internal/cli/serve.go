@@ -41,12 +41,19 @@ func serve(s streams, args []string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	log := slog.New(slog.NewTextHandler(s.stderr, &slog.HandlerOptions{Level: level}))
+	c.Notice = func(message string) {
+		if c.LLM.Use == "auto" { // nobody asked for it
+			log.Info(message)
+		} else {
+			log.Warn(message)
+		}
+	}
 	sys, err := c.Open()
 	if err != nil {
 		return 0, err
 	}
 	defer sys.Close()
-	log := slog.New(slog.NewTextHandler(s.stderr, &slog.HandlerOptions{Level: level}))
 	if c.Profile == "yolo" {
 		log.Error("THE YOLO PROFILE IS ON: almost nothing is asked", "config", c.File)
 	}

@@ -105,6 +105,15 @@ func (c *Config) Open() (*System, error) {
 		s.Close()
 		return nil, err
 	}
+	validator, err := c.Agent(c.Notice)
+	if err != nil {
+		s.Close()
+		return nil, err
+	}
+	if validator != nil {
+		s.Guard.Validator = validator
+		validator.Start()
+	}
 	s.Toolbox = &tools.Toolbox{Guard: s.Guard, Reader: s.Reader, Audit: log, AskTimeout: c.AskTimeout}
 	return s, nil
 }

@@ -29,6 +29,11 @@ type Config struct {
 	Fallback guard.Verdict
 	// Profile is the temper of the rules: one of rules.Profiles.
 	Profile string
+	// LLM is what is set about the Guard Agent.
+	LLM LLM
+	// Notice is told what a person should know once while the system runs; it
+	// may be nil.
+	Notice func(string)
 	// State is the directory of the audit log, absolute.
 	State string
 	// Home is the user's home directory, absolute and resolved.
@@ -63,6 +68,7 @@ func Default() (*Config, error) {
 	return &Config{
 		Fallback: guard.VerdictAsk,
 		Profile:  "standard",
+		LLM:      LLM{Use: "auto"},
 		State:    filepath.Join(dirs["XDG_STATE_HOME"], "handrail"),
 		Dir:      filepath.Join(dirs["XDG_CONFIG_HOME"], "handrail"),
 		Home:     resolved(home),
@@ -87,6 +93,9 @@ func Load(file string, roots []string) (*Config, error) {
 		if err := c.read(file); err != nil {
 			return nil, err
 		}
+	}
+	if err := c.LLM.environment(); err != nil {
+		return nil, err
 	}
 	if len(roots) > 0 {
 		if c.Roots, err = Workspace(roots, c.Home); err != nil {

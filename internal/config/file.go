@@ -28,6 +28,7 @@ var setters = map[string]func(*Config, *yaml.Node) error{
 	"ask_timeout": func(c *Config, n *yaml.Node) error { return setTimeout(&c.AskTimeout, n) },
 	"fallback":    func(c *Config, n *yaml.Node) error { return setFallback(&c.Fallback, n) },
 	"profile":     func(c *Config, n *yaml.Node) error { return setProfile(&c.Profile, n) },
+	"llm":         func(c *Config, n *yaml.Node) error { return c.setLLM(n) },
 	"state":       func(c *Config, n *yaml.Node) error { return c.setState(n) },
 }
 
