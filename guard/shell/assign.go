@@ -60,6 +60,9 @@ func (w *reading) assignment(st *state, a *syntax.Assign) (value, bool) {
 	}
 	v := value{one: t, exported: old.exported, integer: old.integer}
 	if old.array {
+		if strings.HasPrefix(t.s, "(") { // declare -a would expand it once more
+			w.source(st.clone(), "_="+t.s)
+		}
 		v = old.join(value{array: true, open: true, elems: []text{t}})
 	}
 	return v, true
@@ -283,6 +286,10 @@ func (w *reading) declared(st *state, c *call, n string, v value, given bool, op
 	}
 	if c.name == "export" && !strings.Contains(opts, "n") || strings.Contains(opts, "x") {
 		v.exported = true
+	}
+	if given && strings.ContainsAny(opts, "aA") && !v.array && strings.HasPrefix(v.one.s, "(") { // read as a list, and expanded once more
+		w.source(st.clone(), "_="+v.one.s)
+		v = value{array: true, open: true, elems: []text{unknown(v.one.from)}}
 	}
 	w.assign(st, n, v, true)
 	if given {

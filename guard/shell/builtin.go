@@ -72,6 +72,8 @@ func (w *reading) plain(st *state, c *call) *state {
 		for _, f := range c.words {
 			w.subscripted(st, f.text)
 		}
+	case "complete", "compgen", "bind":
+		w.completing(st, c)
 	}
 	st.out.add(w.outcome(st, c, nil), st.maybe)
 	return nil
@@ -339,4 +341,28 @@ func (w *reading) expression(st *state, t text) {
 		return
 	}
 	w.arith(st, x)
+}
+
+// completing reads the commands in arguments of complete, compgen and bind:
+// what -C and -F name runs, -W is expanded, and -x ties keys to commands.
+func (w *reading) completing(st *state, c *call) {
+	for i, f := range c.words[:max(0, len(c.words)-1)] {
+		arg := c.words[i+1]
+		src := arg.s
+		switch {
+		case f.is("-C"), f.is("-F"):
+		case f.is("-W"):
+			src = "echo " + src
+		case f.is("-x") && c.name == "bind":
+			_, src, _ = strings.Cut(src, ":")
+			src = strings.Trim(src, "\"' ")
+		default:
+			continue
+		}
+		if arg.class != exact {
+			w.hide(c.index, "what "+c.name+" runs is not known", arg.typed)
+			continue
+		}
+		w.source(st.clone(), src)
+	}
 }

@@ -2,6 +2,7 @@ package shell
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"handrail/guard"
@@ -129,6 +130,9 @@ func (k *work) child() *state {
 	return st
 }
 
+// filters are options that name a program which gets data of the call.
+var filters = []string{"-I", "--to-command", "--use-compress-program", "--compress-program", "--compress-prog", "--filter", "-F", "--info-script", "--new-volume-script", "--rsh-command"}
+
 // shell reads shell source in an argument, with the words after it as $0, $1 ...
 func (k *work) shell(p command.Part) {
 	t := k.text(p)
@@ -137,7 +141,7 @@ func (k *work) shell(p command.Part) {
 	}
 	st := k.child()
 	st.via = nil
-	if (p.Flag != "" || p.Index < 0) && p.Flag != "-c" && p.Flag != "--command" && !k.b.Spec.Wrapper && k.b.Spec.Lang != "shell" { // a filter: the program feeds it
+	if p.Index < 0 || slices.Contains(filters, p.Flag) { // the program feeds it
 		st.in = &stream{text: unknown(k.from.with(k.reads)), cmd: -1}
 	}
 	st.funcs = exportedFuncs(st.funcs)
