@@ -19,16 +19,16 @@ type question struct {
 	doc     string
 }
 
-// questions is the ask list of the seeds and its kin.
+// questions is the ask list of BitCode's tool guards and its kin.
 var questions = []question{
-	{"priv/escalation", guard.Privilege, nil, "%[1]s would run with more rights than you gave (%[2]s)", "run it without more rights", "Asks before rights are gained: sudo, su, doas, setuid bits. Source: the ask lists of the seeds."},
-	{"vcs/force-push", guard.Remote, []string{"force-push"}, "%[1]s would overwrite commits in %[2]s", "push to a new branch: `git switch -c fix`, then a plain push", "Asks before commits elsewhere may be lost. Source: the ask lists of the seeds."},
-	{"vcs/discard", guard.Delete, []string{"discard"}, "%[1]s would throw away work that version control cannot bring back, in %[2]s", "keep a copy first: `git stash`", "Asks before uncommitted, unreachable or untracked work is lost: reset --hard, clean, checkout of paths, stash drop, branch -D. Source: the ask lists of the seeds."},
-	{"remote/publish", guard.Remote, []string{"publish"}, "%[1]s would publish to %[2]s, which cannot be taken back", "show what would be published first", "Asks before a package, image or release is published. Source: the ask lists of the seeds."},
+	{"priv/escalation", guard.Privilege, nil, "%[1]s would run with more rights than you gave (%[2]s)", "run it without more rights", "Asks before rights are gained: sudo, su, doas, setuid bits. Source: the ask list of BitCode's tool guards."},
+	{"vcs/force-push", guard.Remote, []string{"force-push"}, "%[1]s would overwrite commits in %[2]s", "push to a new branch: `git switch -c fix`, then a plain push", "Asks before commits elsewhere may be lost. Source: the ask list of BitCode's tool guards."},
+	{"vcs/discard", guard.Delete, []string{"discard"}, "%[1]s would throw away work that version control cannot bring back, in %[2]s", "keep a copy first: `git stash`", "Asks before uncommitted, unreachable or untracked work is lost: reset --hard, clean, checkout of paths, stash drop, branch -D. Source: the ask list of BitCode's tool guards."},
+	{"remote/publish", guard.Remote, []string{"publish"}, "%[1]s would publish to %[2]s, which cannot be taken back", "show what would be published first", "Asks before a package, image or release is published. Source: the ask list of BitCode's tool guards."},
 	{"remote/deploy", guard.Remote, []string{"deploy"}, "%[1]s would change what runs in %[2]s", "show the plan first", "Asks before something is deployed or applied elsewhere."},
 	{"remote/delete", guard.Remote, []string{"delete"}, "%[1]s would delete in %[2]s", "list what would be deleted first", "Asks before something is deleted elsewhere: buckets, tables, clusters, repositories."},
 	{"remote/admin", guard.Remote, []string{"admin"}, "%[1]s would change access, keys, secrets or billing of %[2]s", "describe the change and let the user make it", "Asks before access elsewhere is changed."},
-	{"net/listen", guard.Network, []string{"listen"}, "%[1]s would accept connections on %[2]s", "bind a port of this machine through the project's own scripts, or ask the user", "Asks before a port is opened."},
+	{"net/listen", guard.Network, []string{"listen"}, "%[1]s would accept connections on %[2]s", "bind a port of this machine through the project's own scripts, or ask the user", "Asks before a port is opened that other machines can reach."},
 	{"net/scan", guard.Network, []string{"scan"}, "%[1]s would scan %[2]s", "ask the user which hosts and ports are meant", "Asks before hosts are scanned."},
 	{"net/shell", guard.Network, []string{"shell"}, "%[1]s would open a shell or channel with %[2]s", "give the user the command to run there", "Asks before a shell is opened elsewhere, or to here: ssh, nc -e."},
 	{"persist/schedule", guard.Persist, []string{"schedule"}, "%[1]s would make something run later by itself: %[2]s", "give the user the line to add", "Asks before cron, at or timers are changed."},
@@ -42,7 +42,7 @@ var questions = []question{
 	{"sys/service", guard.System, []string{"service"}, "%[1]s would start, stop or change the service %[2]s", "ask the user to do it", "Asks before services are started or stopped."},
 	{"sys/firewall", guard.System, []string{"firewall"}, "%[1]s would change packet filters, routes or interfaces: %[2]s", "ask the user to do it", "Asks before the network set-up is changed."},
 	{"sys/kernel", guard.System, []string{"kernel"}, "%[1]s would change the kernel: %[2]s", "ask the user to do it", "Asks before modules or kernel parameters are changed."},
-	{"sys/container", guard.System, []string{"container"}, "%[1]s would start, enter or change a container: %[2]s", "run it in the workspace without a container, or let the user start it", "Asks before a container runs or its engine is changed. Source: the ask lists of the seeds (docker run, docker exec)."},
+	{"sys/container", guard.System, []string{"container"}, "%[1]s would start, enter or change a container: %[2]s", "run it in the workspace without a container, or let the user start it", "Asks before a container runs or its engine is changed. Source: the ask list of BitCode's tool guards (docker run, docker exec)."},
 	{"sys/environment", guard.System, []string{"environment"}, "%[2]s makes an innocent program run other code", "run the other program by its name", "Asks before an assignment that makes programs run other code: LD_PRELOAD, PATH, GIT_SSH_COMMAND, BASH_ENV, PAGER."},
 	{"sys/secret", guard.System, []string{"secret"}, "%[1]s would print, make or remove credentials: %[2]s", "name the credential that you need and let the user provide it", "Asks before credentials or keys are printed, created or removed."},
 	{"sys/other", guard.System, []string{""}, "%[1]s would change the machine: %[2]s", "ask the user to do it", "Asks before anything else of the machine is changed."},

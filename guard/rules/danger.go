@@ -14,17 +14,17 @@ func danger(pol Policy) []guard.Rule {
 	return []guard.Rule{
 		fixed(each("fs/system-tree",
 			"Denies deleting, moving away or recursively changing mode or owner of the root directory, a home directory or a system tree, in any spelling. "+
-				"What lies strictly inside a workspace root is not a system tree. Source: the deny lists of the seeds; GNU coreutils --preserve-root.",
+				"What lies strictly inside a workspace root is not a system tree. Source: the deny list of BitCode's tool guards; GNU coreutils --preserve-root.",
 			func(e guard.Effect) bool {
 				return e.Kind == guard.Delete && e.Action != "discard" || e.Kind == guard.Write && e.Action == "metadata"
 			},
 			t.judge)),
 		fixed(each("disk/device",
 			"Denies writing to, formatting or removing disks, memory and other device nodes; and formatting anything but a file in the workspace. "+
-				"The standard streams, null, zero and the terminal are no disks. Source: the deny lists of the seeds (mkfs, dd of=/dev/...).",
+				"The standard streams, null, zero and the terminal are no disks. Source: the deny list of BitCode's tool guards (mkfs, dd of=/dev/...).",
 			changes, judgeDevice)),
 		fixed(each("proc/fork-bomb",
-			"Denies a function or script that starts itself without end. Source: the deny lists of the seeds.",
+			"Denies a function or script that starts itself without end. Source: the deny list of BitCode's tool guards.",
 			only(guard.System, "fork-bomb"),
 			func(p *guard.Pass, i int, e guard.Effect) {
 				p.Report(i, guard.VerdictDeny, "this starts processes without end: "+e.Target, "start a bounded number of processes")

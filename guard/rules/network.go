@@ -26,7 +26,7 @@ func KnownHosts() []string {
 func network(pol Policy) []guard.Rule {
 	return []guard.Rule{
 		each("net/unknown-host",
-			"Asks before a host is reached that is neither this machine nor on the list of known hosts. Source: the ask lists of the seeds.",
+			"Asks before a host is reached that is neither this machine nor on the list of known hosts. Source: the ask list of BitCode's tool guards.",
 			only(guard.Network, ""),
 			func(p *guard.Pass, i int, e guard.Effect) {
 				if !e.Exact || !loopback(e.Target) && !known(pol.Hosts, e.Target) {
@@ -52,7 +52,7 @@ func network(pol Policy) []guard.Rule {
 				}
 			})),
 		each("net/download-run",
-			"Asks before code from the network runs. Source: the ask lists of the seeds (curl | sh, wget | sh).",
+			"Asks before code from the network runs. Source: the ask list of BitCode's tool guards (curl | sh, wget | sh).",
 			only(guard.Code),
 			func(p *guard.Pass, i int, e guard.Effect) {
 				source := ""

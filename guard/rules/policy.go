@@ -24,7 +24,7 @@ type Entry struct {
 }
 
 // Defaults is the default policy; the first row that fits counts. What no row
-// fits is asked about. Source: the default policy of the seeds.
+// fits is asked about. Source: the default policy of BitCode's tool guards.
 func Defaults(pol Policy) []Entry {
 	allow, ask, llm := guard.VerdictAllow, guard.VerdictAsk, guard.VerdictLLM
 	inRoots := func(p *guard.Pass, e guard.Effect) bool { return isPath(e.Target) && inside(p.Roots, e.Target) }

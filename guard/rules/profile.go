@@ -11,7 +11,7 @@ import (
 func Profiles() []string { return []string{"standard", "strict", "yolo"} }
 
 // Profile returns the rules and the default policy of a profile: standard, the
-// default; strict, which also denies or asks what the stricter seeds do; and
+// default; strict, which also denies or asks what agentkit's and clippy-code's policies do; and
 // yolo, which allows what the standard profile asks about, except protected
 // targets, secrets on their way out, and what hides. Any other name is an error
 // with no rules, so that a guard made of it refuses every call.

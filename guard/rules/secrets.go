@@ -12,7 +12,7 @@ import (
 // path; a tree pattern against any run of its parts, and covers what lies below.
 
 // secretNames hold secrets wherever they lie: changing one asks.
-// Source: the sensitive files of the seeds; TruffleHog's and gitleaks' lists.
+// Source: the sensitive files of BitCode's tool guards; TruffleHog's and gitleaks' lists.
 var secretNames = []string{
 	".env", ".env.*", "*.env", "*credential*", "*secret*", "*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.kdbx", "*.ppk",
 	"id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", "authorized_keys*", "known_hosts*", ".netrc", "_netrc", ".npmrc", ".yarnrc", ".yarnrc.yml", ".pypirc",

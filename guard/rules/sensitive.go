@@ -29,7 +29,7 @@ func sensitive(pol Policy) []guard.Rule {
 			})),
 		each("secret/write",
 			"Asks before a file that holds or guards secrets is changed or removed: .env, credentials, keys, .ssh, git's configuration and hooks. "+
-				"Source: the sensitive files of the seeds.",
+				"Source: the sensitive files of BitCode's tool guards.",
 			changes,
 			func(p *guard.Pass, i int, e guard.Effect) {
 				switch {

@@ -13,7 +13,7 @@ func workdir(pol Policy) []guard.Rule {
 	return []guard.Rule{
 		each("fs/outside",
 			"Asks before something outside the workspace roots is created, changed or removed. Targets are judged where their symbolic links lead. "+
-				"The standard streams and the session's scratch directory are free. Source: the working directory rules of the seeds.",
+				"The standard streams and the session's scratch directory are free. Source: the working directory rule of BitCode's tool guards.",
 			changes,
 			func(p *guard.Pass, i int, e guard.Effect) {
 				switch {
@@ -38,9 +38,18 @@ func workdir(pol Policy) []guard.Rule {
 					}
 				}
 			}),
+		each("fs/tilde",
+			"Asks before a file below a directory called ~ is created, changed or removed: a tilde in quotes is a name like any other, and hardly ever meant. "+
+				"Deleting such a directory later is how a home is lost.",
+			changes,
+			func(p *guard.Pass, i int, e guard.Effect) {
+				if slices.Contains(strings.Split(e.Target, "/"), "~") {
+					p.Report(i, guard.VerdictAsk, would(p, i)+", in a directory that is called ~ and is not your home", "name the directory that is meant, without quotes around the tilde")
+				}
+			}),
 		each("fs/outside-read",
 			"Asks before content outside the workspace is read, except system and toolchain trees and temporary files. Names and metadata may be listed. "+
-				"Source: the working directory rules of the seeds.",
+				"Source: the working directory rule of BitCode's tool guards.",
 			only(guard.Read, ""),
 			func(p *guard.Pass, i int, e guard.Effect) {
 				if reason := readOutside(p, i, e, pol); reason != "" {

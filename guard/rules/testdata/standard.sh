@@ -867,7 +867,7 @@ cd ~/.config/handrail && touch x # want deny self/protected
 echo x > homelink/.config/handrail/config.yaml # want deny self/protected
 echo x > ~/.config/HANDRAIL/config.yaml # want deny self/protected
 
-# the default policy: what the seeds let pass
+# the default policy: what BitCode's tool guards let pass
 git status # want allow
 git status --short # want allow
 git log # want allow
@@ -1055,3 +1055,10 @@ git clone https://github.com/x/y /etc/x # want ask fs/outside
 tsx /tmp/x.ts # want llm default/foreign-script
 pip install -e /tmp/x # want llm default/install
 pip install -e . # want allow
+
+# a quoted tilde is a name
+rm '~/old'  # want ask fs/tilde
+cp data.txt "~/Documents/"  # want ask fs/tilde
+echo x > '~'/x  # want ask fs/tilde
+cat '~/x'  # want allow
+touch a~ "b~c"  # want allow

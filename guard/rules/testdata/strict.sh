@@ -1,4 +1,4 @@
-# The strict profile: the tables of the stricter seeds, in the workspace ~/proj.
+# The strict profile: the tables of agentkit and clippy-code, in the workspace ~/proj.
 
 # Every command of agentkit's BannedCommands
 alias x # want deny
