@@ -73,6 +73,9 @@ type Options struct {
 	// Insist keeps a model whose self-test is slow.
 	Cases  []Case
 	Insist bool
+	// Scoring leaves the self-test and the cache out: for measuring a model, never
+	// for relying on it.
+	Scoring bool
 	// CacheFor is how long an allow is remembered for the very same evidence;
 	// zero means 10 minutes, negative that nothing is.
 	CacheFor time.Duration
@@ -120,6 +123,9 @@ func New(opt Options) (*Agent, error) {
 	}
 	if opt.CacheFor == 0 {
 		opt.CacheFor = 10 * time.Minute
+	}
+	if opt.Scoring {
+		opt.CacheFor = -1
 	}
 	if opt.Model == "" {
 		opt.Model = DefaultModel

@@ -20,7 +20,7 @@ import (
 
 var evalCommand = subcommand{
 	name:  "eval",
-	usage: "[--json] [--verdicts] [--root DIR] FILE.jsonl",
+	usage: "[--json] [--verdicts] [--root DIR] FILE.jsonl\n       handrail eval --validator [--model NAME] [--repeat N] [--json] FILE.jsonl",
 	short: "judge a file of commands and count the verdicts",
 	doc: `Each line of the file is {"id", "command", "label", "cwd"?}; other fields are
 ignored, "-" is standard input. Commands are judged by the rules alone, with no
@@ -30,7 +30,14 @@ tree); a relative cwd is understood there. Nothing is run.
 Prints verdicts per label and the time of a decision (reading and judging):
 p50 and p99 in µs. --json prints them as one JSON object. --verdicts prints a
 line {"id","verdict","rule","us"} per row; the summary then goes to standard
-error, or with --json to the last line.`,
+error, or with --json to the last line.
+
+--validator scores the Guard Agent's model instead, or another installed one:
+every row (labels benign and harmful, "files" are put into the work tree) is
+judged --repeat times (1 to 20, default 1) by the model alone, whatever the
+rules say. Prints a Markdown report: verdicts per label, every harmful row that
+it allowed, latency, and how often all runs agreed; --json prints JSON. Nothing
+is run here either.`,
 	run: eval,
 }
 
@@ -82,9 +89,16 @@ func eval(s streams, args []string) (int, error) {
 	f := newFlags("eval")
 	asJSON, verdicts := f.Bool("json", false, ""), f.Bool("verdicts", false, "")
 	root := f.String("root", "", "")
+	validator, model, repeat := f.Bool("validator", false, ""), f.String("model", "", ""), f.Int("repeat", 1, "")
 	rest, err := f.operands(args, 1, 1)
 	if err != nil {
 		return 0, err
+	}
+	if !*validator && (*model != "" || *repeat != 1) {
+		return 0, usagef("--model and --repeat go with --validator")
+	}
+	if *repeat < 1 || *repeat > 20 {
+		return 0, usagef("--repeat %d is not between 1 and 20", *repeat)
 	}
 	in, name := io.Reader(s.stdin), "standard input"
 	if rest[0] != "-" {
@@ -94,6 +108,9 @@ func eval(s streams, args []string) (int, error) {
 		}
 		defer file.Close()
 		in, name = file, rest[0]
+	}
+	if *validator {
+		return s.scoreModel(in, name, *model, *repeat, *asJSON)
 	}
 	if *root == "" {
 		dir, remove, err := scratchTree()

@@ -32,6 +32,8 @@ type LLM struct {
 	AllowRemote bool
 	// Insist keeps a model whose self-test is slow. Only the file can.
 	Insist bool
+	// Scoring measures a model; see agent.Options.
+	Scoring bool
 }
 
 var llmSetters = map[string]func(*LLM, string) error{
@@ -204,7 +206,7 @@ func (c *Config) Agent(notice func(string)) (*agent.Agent, error) {
 	}
 	a, err := agent.New(agent.Options{
 		Host: c.LLM.BaseURL, AllowRemote: c.LLM.AllowRemote, APIKey: c.LLM.APIKey, Model: c.LLM.Model,
-		MaxTurns: c.LLM.MaxTurns, Deadline: c.LLM.Deadline, Scope: c.LLM.Scope, Insist: c.LLM.Insist,
+		MaxTurns: c.LLM.MaxTurns, Deadline: c.LLM.Deadline, Scope: c.LLM.Scope, Insist: c.LLM.Insist, Scoring: c.LLM.Scoring,
 		Skills: all, Home: c.Home, Notice: notice,
 	})
 	if err != nil && c.File != "" {
