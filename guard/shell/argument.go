@@ -111,6 +111,7 @@ func (k *work) withArgs(st *state, fs []field) {
 		return
 	}
 	if !marked {
+		k.chosen(fs, words)
 		k.run(st, &call{pos: k.pos, index: -1, child: true}, append(fs[:len(fs):len(fs)], words...))
 		return
 	}
@@ -225,4 +226,18 @@ func (k *work) fedWords(in *stream, whole bool) []field {
 		fs = append(fs, field{text: text{s: s, from: in.from}, typed: s})
 	}
 	return fs
+}
+
+// chosen hides where the input says which script an interpreter runs.
+func (k *work) chosen(fs, more []field) {
+	if len(more) == 0 || fs[0].class != exact {
+		return
+	}
+	b := k.bind(fs[0].s, words(append(fs[1:len(fs):len(fs)], more...)))
+	for _, p := range b.Parts {
+		if (p.Role == command.Script || p.Role == command.Inline) && p.Index >= len(fs)-1 {
+			k.hide(k.next(), "which script runs is said by the input", fs[0].typed)
+			return
+		}
+	}
 }
