@@ -15,6 +15,7 @@ type place struct {
 	exact bool   // it is this one; else somewhere at or below
 	wild  bool   // it may also be anywhere else
 	odd   string // why the path may lead elsewhere when the call runs, or ""
+	full  string // the path before links were followed, absolute
 }
 
 // file is what this call writes to a path.
@@ -104,6 +105,7 @@ func (w *reading) resolve(p place, full string, link bool) place {
 	if strings.HasSuffix(full, "/") { // then a link is followed
 		link = false
 	}
+	p.full = full
 	for range 8 {
 		var ok bool
 		if link {
@@ -169,7 +171,19 @@ func (w *reading) touch(p place, e guard.Effect, t text) int {
 	if e.Kind == guard.Write || e.Kind == guard.Delete {
 		w.changed = true
 	}
+	if e.Kind == guard.Write && p.exact && !p.wild {
+		w.relink(p, e)
+	}
 	return i
+}
+
+// relink adds that what stands at a path is written where that is a link: many
+// programs put a new file in its place, and what the link is for changes too.
+func (w *reading) relink(p place, e guard.Effect) {
+	if at, ok := w.view.ResolveLink(p.full); ok && at != p.path && !device(at) && w.view.Stat(p.path).Type != disk.Dir {
+		e.Target = at
+		w.emit(e)
+	}
 }
 
 // replaced reports whether a path lies below a tree that this call unpacks or
