@@ -16,7 +16,8 @@ import (
 // what was judged, and that is an Unknown effect.
 func (w *reading) print(tree *syntax.File, source string) string {
 	out, err := w.printed(tree)
-	if err == nil && (out == source || out == source+"\n") {
+	// A line end more changes nothing, except where a here-document ends the source.
+	if err == nil && (out == source || out == source+"\n" && !strings.Contains(source, "<<")) {
 		return out
 	}
 	if err == nil && len(out) < 4*len(source)+4096 {
