@@ -3,7 +3,10 @@ package ollamatest
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"net"
+	"os"
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -163,6 +166,39 @@ func TestServerEnds(t *testing.T) {
 		if c, err := net.DialTimeout("tcp", s.URL.Host, time.Second); err == nil {
 			c.Close()
 			t.Errorf("%s still listens", s.URL)
+		}
+	}
+}
+
+// TestServerOfKilledTest kills a test that has a server: this test, run once
+// more by itself.
+func TestServerOfKilledTest(t *testing.T) {
+	const child = "HANDRAIL_TEST_KILLED"
+	if os.Getenv(child) != "" {
+		s := Start(t)
+		say(t, s, "guard-allow", "x", nil)
+		fmt.Println("URL", s.URL)
+		p, _ := os.FindProcess(os.Getpid())
+		p.Kill()
+		select {}
+	}
+	Program(t)
+	c := exec.Command(os.Args[0], "-test.run=^TestServerOfKilledTest$")
+	c.Env = append(os.Environ(), child+"=1", "TMPDIR="+t.TempDir())
+	out, err := c.Output()
+	_, url, found := strings.Cut(string(out), "URL http://")
+	if err == nil || !found {
+		t.Fatalf("the killed test: %v, %s", err, out)
+	}
+	address := strings.TrimSpace(url)
+	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) {
+		c, err := net.DialTimeout("tcp", address, time.Second)
+		if err != nil {
+			return
+		}
+		c.Close()
+		if time.Since(began) > time.Minute {
+			t.Fatalf("%s still listens", address)
 		}
 	}
 }

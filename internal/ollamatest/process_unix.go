@@ -7,10 +7,20 @@ import (
 	"syscall"
 )
 
-// ownGroup puts the server at the head of a process group, which its runners
-// join, so that they can all be ended.
-func ownGroup(c *exec.Cmd) { c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
+// keeper runs the server until it ends or nothing holds the keeper's standard
+// input open any more, which is when the test's process is gone at the latest.
+// Then it kills its whole process group, in which the server's runners are.
+const keeper = `exec 3<&0
+"$0" serve 3<&- &
+server=$!
+{ cat <&3; kill $server; } >/dev/null 2>&1 &
+wait $server
+kill -KILL 0`
 
-func terminate(c *exec.Cmd) { c.Process.Signal(syscall.SIGTERM) }
+func serve(program string) *exec.Cmd {
+	c := exec.Command("/bin/sh", "-c", keeper, program)
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	return c
+}
 
-func killGroup(c *exec.Cmd) { syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }
+func killAll(c *exec.Cmd) { syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }

@@ -2,8 +2,6 @@ package ollamatest
 
 import "os/exec"
 
-func ownGroup(*exec.Cmd) {}
+func serve(program string) *exec.Cmd { return exec.Command(program, "serve") }
 
-func terminate(c *exec.Cmd) { c.Process.Kill() }
-
-func killGroup(c *exec.Cmd) { c.Process.Kill() }
+func killAll(c *exec.Cmd) { c.Process.Kill() }

@@ -3,7 +3,6 @@
 package ollamatest
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"crypto/sha256"
@@ -17,7 +16,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -25,16 +23,15 @@ import (
 )
 
 // Server is a private server on a port of its own, with its own home and store
-// of models. It ends with the test that started it.
+// of models. It ends with the test that started it, also where that is killed.
 type Server struct {
 	// URL is where it listens, on loopback.
 	URL *url.URL
 
 	command *exec.Cmd
-	ended   chan struct{} // closed when the process is gone
-
-	mu  sync.Mutex
-	log bytes.Buffer
+	hold    io.Closer     // closed, it ends the server
+	ended   chan struct{} // closed when the processes are gone
+	log     string        // a file
 }
 
 var listening = regexp.MustCompile(`Listening on (127\.0\.0\.1:\d+)`)
@@ -46,23 +43,25 @@ func Start(t testing.TB, env ...string) *Server {
 	t.Helper()
 	program := Program(t)
 	home := t.TempDir()
-	s := &Server{command: exec.Command(program, "serve"), ended: make(chan struct{})}
+	s := &Server{command: serve(program), ended: make(chan struct{}), log: filepath.Join(home, "log")}
 	s.command.Env = append([]string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + home, "OLLAMA_MODELS=" + filepath.Join(home, "models"),
 		"OLLAMA_HOST=127.0.0.1:0", "OLLAMA_NO_CLOUD=1", "OLLAMA_NOPRUNE=1",
 		"OLLAMA_KEEP_ALIVE=1m", "OLLAMA_LOAD_TIMEOUT=1m",
 		"OLLAMA_FLASH_ATTENTION=0", // slower on a plain processor
 	}, append(strings.Fields(os.Getenv("HANDRAIL_OLLAMA_ENV")), env...)...)
-	ownGroup(s.command)
-	out, in, err := os.Pipe()
+	log, err := os.Create(s.log)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.command.Stdout, s.command.Stderr = in, in
+	defer log.Close()
+	s.command.Stdout, s.command.Stderr = log, log
+	if s.hold, err = s.command.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
 	if err := s.command.Start(); err != nil {
 		t.Fatal(err)
 	}
-	in.Close()
 	go func() {
 		s.command.Wait()
 		close(s.ended)
@@ -73,14 +72,7 @@ func Start(t testing.TB, env ...string) *Server {
 			t.Logf("the server's log ends with:\n%s", s.tail(40))
 		}
 	})
-	address := make(chan string, 1)
-	go s.listen(out, address)
-	select {
-	case a := <-address:
-		s.URL = &url.URL{Scheme: "http", Host: a}
-	case <-s.ended:
-		t.Fatalf("%s serve ended at once:\n%s", program, s.tail(20))
-	case <-time.After(time.Minute):
+	if s.URL = s.address(); s.URL == nil {
 		t.Fatalf("%s serve does not listen:\n%s", program, s.tail(20))
 	}
 	if err := s.install(); err != nil {
@@ -110,48 +102,45 @@ func Program(t testing.TB) string {
 
 // Kill ends the server and its runners at once, as a crash would.
 func (s *Server) Kill() {
-	killGroup(s.command)
+	killAll(s.command)
 	<-s.ended
 }
 
-// end asks the server to stop, so that it ends its runners, and kills what is
-// left of its process group.
+// end ends the server, which ends its runners, and kills what is left.
 func (s *Server) end() {
-	terminate(s.command)
+	s.hold.Close()
 	select {
 	case <-s.ended:
 	case <-time.After(5 * time.Second):
+		s.Kill()
 	}
-	killGroup(s.command)
-	<-s.ended
 }
 
-// listen keeps the log and tells the address once.
-func (s *Server) listen(out io.ReadCloser, address chan<- string) {
-	defer out.Close()
-	lines := bufio.NewReader(out)
+// address waits until the server says where it listens; nil: it does not.
+func (s *Server) address() *url.URL {
+	late := time.After(time.Minute)
 	for {
-		line, err := lines.ReadString('\n')
-		s.mu.Lock()
-		s.log.WriteString(line)
-		s.mu.Unlock()
-		if m := listening.FindStringSubmatch(line); m != nil {
-			select {
-			case address <- m[1]:
-			default:
-			}
+		log, err := os.ReadFile(s.log)
+		if m := listening.FindSubmatch(log); err == nil && m != nil {
+			return &url.URL{Scheme: "http", Host: string(m[1])}
 		}
-		if err != nil {
-			return
+		select {
+		case <-s.ended:
+			return nil
+		case <-late:
+			return nil
+		case <-time.After(10 * time.Millisecond):
 		}
 	}
 }
 
 // tail is the last n lines of the server's log.
 func (s *Server) tail(n int) string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	lines := strings.SplitAfter(s.log.String(), "\n")
+	log, err := os.ReadFile(s.log)
+	if err != nil {
+		return err.Error()
+	}
+	lines := strings.SplitAfter(string(log), "\n")
 	return strings.Join(lines[max(0, len(lines)-n):], "")
 }
 
