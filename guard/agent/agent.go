@@ -70,6 +70,9 @@ type Options struct {
 	// Home is the user's home directory, absolute; for "~" in answers.
 	Home string
 	// Cases replace the known answers of the self-test; empty means SelfTest.
+	// Once says that the server is looked for when the program starts and never
+	// again: what listens on its port later may have been started by a call.
+	Once bool
 	// Insist keeps a model whose self-test is slow.
 	Cases  []Case
 	Insist bool

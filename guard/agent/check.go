@@ -111,14 +111,14 @@ func (a *Agent) begin() {
 
 // ready returns the model once it is checked. It waits for a check as long as
 // ctx lives; a failed one is not repeated for a minute, one that the model
-// failed by its answers not at all.
+// failed by its answers not at all, and with Once no check is.
 func (a *Agent) ready(ctx context.Context) (*model, error) {
 	a.mu.Lock()
 	if a.state.model != nil {
 		defer a.mu.Unlock()
 		return a.state.model, nil
 	}
-	if err := a.state.err; err != nil && (errors.Is(err, ErrOff) || time.Since(a.state.tried) < rest) {
+	if err := a.state.err; err != nil && (a.opt.Once || errors.Is(err, ErrOff) || time.Since(a.state.tried) < rest) {
 		a.mu.Unlock()
 		return nil, err
 	}

@@ -345,3 +345,25 @@ func TestSelfTest(t *testing.T) {
 		t.Errorf("%+v, %v", r, err)
 	}
 }
+
+// A server that was not asked for and is gone does not come back before a
+// restart: what listens on its port then may be the work of a call.
+func TestOnceLostIsLost(t *testing.T) {
+	answer := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) })
+	b := serveBroken(t, func(w http.ResponseWriter, r *http.Request) { answer(w, r) })
+	for _, once := range []bool{true, false} {
+		a := agentOf(t, b.URL, func(o *Options) { o.Once = once })
+		a.note(fmt.Errorf("%w: gone", ErrServer))
+		a.state.tried = time.Now().Add(-time.Hour)
+		a.opt.Cases = nil // its self-test would be passed
+		m, err := a.ready(t.Context())
+		if once && (m != nil || !errors.Is(err, ErrServer)) {
+			t.Errorf("once: ready again: %v, %v", m, err)
+		}
+		answer = says(`{"verdict":"ALLOW","reason":"x"}`)
+		m, err = a.ready(t.Context())
+		if once != (m == nil) {
+			t.Errorf("once %t: %v, %v", once, m, err)
+		}
+	}
+}

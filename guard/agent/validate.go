@@ -95,6 +95,9 @@ func (a *Agent) note(err error) {
 	a.mu.Lock()
 	if errors.Is(err, ErrServer) {
 		a.state.model = nil // it may be another one when it is back
+		if a.opt.Once {
+			a.state.err = fmt.Errorf("%w: it failed, and is looked for again only after a restart", ErrServer)
+		}
 	}
 	opened, closed := a.breaker.note(err, time.Now())
 	told := a.state.told

@@ -18,8 +18,9 @@ import (
 
 // LLM is what is set about the Guard Agent.
 type LLM struct {
-	// Use is auto (the default: where the server with the model answers), on
-	// (it is told where it does not) or off.
+	// Use is auto (the default: where the server with the model answers when
+	// handrail starts), on (it is told where it does not, and looked for again) or
+	// off.
 	Use      string
 	Model    string // empty: agent.DefaultModel
 	BaseURL  string // empty: agent.DefaultHost
@@ -206,7 +207,7 @@ func (c *Config) Agent(notice func(string)) (*agent.Agent, error) {
 	}
 	a, err := agent.New(agent.Options{
 		Host: c.LLM.BaseURL, AllowRemote: c.LLM.AllowRemote, APIKey: c.LLM.APIKey, Model: c.LLM.Model,
-		MaxTurns: c.LLM.MaxTurns, Deadline: c.LLM.Deadline, Scope: c.LLM.Scope, Insist: c.LLM.Insist, Scoring: c.LLM.Scoring,
+		MaxTurns: c.LLM.MaxTurns, Deadline: c.LLM.Deadline, Scope: c.LLM.Scope, Once: c.LLM.Use != "on", Insist: c.LLM.Insist, Scoring: c.LLM.Scoring,
 		Skills: all, Home: c.Home, Notice: notice,
 	})
 	if err != nil && c.File != "" {
