@@ -1,7 +1,6 @@
 package agent_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -130,14 +129,20 @@ func TestFullQueueOnServer(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	talk := func(model string) string {
-		return `{"model":"` + model + `","stream":false,"messages":[{"role":"user","content":"x"}],"options":{"num_ctx":8192,"num_predict":8000}}`
+		return `{"model":"` + model + `","messages":[{"role":"user","content":"x"}],"options":{"num_ctx":32768,"num_predict":30000}}`
 	}
-	go post(ctx, s.URL.String(), talk("guard-loop"))
+	talking, err := send(ctx, s.URL.String(), talk("guard-loop"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer talking.Body.Close()
+	if _, err := talking.Body.Read(make([]byte, 1)); err != nil || talking.StatusCode != http.StatusOK {
+		t.Fatalf("%s, %v", talking.Status, err)
+	}
 	full := false
-	for began := time.Now(); !full && time.Since(began) < 20*time.Second; time.Sleep(100 * time.Millisecond) {
-		for _, model := range []string{"guard-deny", "guard-ask", "guard-cut"} {
-			go post(ctx, s.URL.String(), talk(model))
-		}
+	for began := time.Now(); !full && time.Since(began) < 20*time.Second; time.Sleep(50 * time.Millisecond) {
+		go post(ctx, s.URL.String(), talk("guard-deny"))
+		go post(ctx, s.URL.String(), talk("guard-ask"))
 		brief, done := context.WithTimeout(ctx, time.Second)
 		status, _ := post(brief, s.URL.String(), talk("guard-garbage"))
 		done()
@@ -245,13 +250,18 @@ func TestBreakerOnServer(t *testing.T) {
 	}
 }
 
-// post sends a request for a chat straight to a server.
-func post(ctx context.Context, host, body string) (status int, err error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, host+"/api/chat", bytes.NewReader([]byte(body)))
+// send sends a request for a chat straight to a server.
+func send(ctx context.Context, host, body string) (*http.Response, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, host+"/api/chat", strings.NewReader(body))
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	res, err := http.DefaultClient.Do(r)
+	return http.DefaultClient.Do(r)
+}
+
+// post does so, waits for the end and returns the status.
+func post(ctx context.Context, host, body string) (status int, err error) {
+	res, err := send(ctx, host, body)
 	if err != nil {
 		return 0, err
 	}
