@@ -15,10 +15,10 @@ func (w *binder) finish() {
 	w.place(before, &w.list)
 	w.place(after, &w.list2)
 	w.doubt()
-	named := w.assigns > 0 // whether an operand names what the program works on
+	named := false // whether an operand names what the program works on
 	for i := range w.Parts {
 		p := &w.Parts[i]
-		named = named || p.Flag == "" && p.Role != Text
+		named = named || p.Flag == "" && p.Role != Text && p.Role != Assign
 	}
 	for i := range w.Parts {
 		if p := &w.Parts[i]; p.Flag != "" {
