@@ -65,7 +65,11 @@ func (w *binder) doubt() {
 			as = weight(w.Parts[k].Role)
 		}
 		if !w.Spec.Lenient || w.Spec.index.weight > as {
-			w.Unread = append(w.Unread, w.args[i].Text+"… could be an option")
+			word := "a word that is not known"
+			if known := w.args[i].Text; known != "" {
+				word = known + "…"
+			}
+			w.Unread = append(w.Unread, word+" could be an option")
 		}
 	}
 }

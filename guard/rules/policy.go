@@ -114,5 +114,8 @@ func (r *Entry) reason(p *guard.Pass, i int, e guard.Effect) string {
 		}
 		return would(p, i)
 	}
-	return fmt.Sprintf("%s: %s (%s)", actor(p, i), r.Reason, e.Target)
+	if name := actor(p, i); name != e.Target && e.Target != "" {
+		return fmt.Sprintf("%s: %s (%s)", name, r.Reason, e.Target)
+	}
+	return fmt.Sprintf("%s: %s", e.Target, r.Reason)
 }

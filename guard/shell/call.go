@@ -120,6 +120,10 @@ func (w *reading) run(st *state, c *call, words []field) (fail *state) {
 	in, out, fds := st.in, st.out, st.fds
 	head := words[0]
 	c.words, c.typed = words[1:], head.typed
+	if st.async > 0 && itself(words) && w.bare() {
+		w.emit(guard.Effect{Kind: guard.System, Action: "fork-bomb", Target: head.s, Written: head.typed, Exact: true, Command: w.next(),
+			Note: "starts itself again and again in the background"})
+	}
 	if head.class != exact || head.proc != nil {
 		w.hidden(st, c, head)
 	} else {
@@ -134,6 +138,33 @@ func (w *reading) run(st *state, c *call, words []field) (fail *state) {
 		fail.in, fail.out, fail.fds, fail.owned = in, out, fds, fail.owned&^ownFds
 	}
 	return fail
+}
+
+// itself reports whether a call is of the script that it stands in, without an
+// argument that could make it end: $0, bash $0.
+func itself(words []field) bool {
+	if len(words) == 2 && (words[0].is("bash") || words[0].is("sh") || words[0].is("exec")) {
+		words = words[1:]
+	}
+	if len(words) != 1 {
+		return false
+	}
+	switch strings.Trim(words[0].typed, `"`) {
+	case "$0", "${0}", "$BASH_SOURCE", "${BASH_SOURCE}", "${BASH_SOURCE[0]}":
+		return true
+	}
+	return false
+}
+
+// bare reports whether no script file is being read, in which $0 would be the
+// name of the file and its end be seen.
+func (w *reading) bare() bool {
+	for _, fr := range w.calls {
+		if fr.locals == nil {
+			return false
+		}
+	}
+	return true
 }
 
 // hidden is a call of a command whose name is not known.

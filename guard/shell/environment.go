@@ -56,6 +56,28 @@ func (w *reading) environment(n string, t text, typed string, cmd int) {
 	}
 	w.emit(guard.Effect{Kind: guard.System, Action: "environment", Target: n, Written: typed, Note: why, Exact: t.class == exact, Command: cmd})
 	w.changed = w.changed || n == "PATH"
+	if t.class == exact {
+		w.value(n, t.s)
+	}
+}
+
+// value reads what a variable makes bash, or a shell that another program
+// starts, run later: the substitutions of a prompt, or a command.
+func (w *reading) value(n, v string) {
+	kind := programs[n]
+	if kind == "" || !strings.ContainsAny(v, " \t\n;|&`$(") || len(v) > w.limits.Bytes || unreadable(v) != "" {
+		return
+	}
+	st := &state{dirs: []string{w.facts.Dir}, src: v, zero: known("bash"), out: &stream{cmd: -1}, maybe: 1}
+	switch {
+	case kind == "prompt":
+		w.embedded(st, v)
+	case n == "PROMPT_COMMAND", kind == "page", kind == "edit", kind == "ssh", n == "GIT_EXTERNAL_DIFF", n == "LESSOPEN", n == "LESSCLOSE":
+		if w.enter() {
+			w.source(st, v)
+			w.leave()
+		}
+	}
 }
 
 // danger says what a variable with this value can do, or "".

@@ -23,6 +23,7 @@ func (k *work) inline(t text, typed, action string) {
 	k.changed = true
 	k.flow(i, t.from)
 	k.calling(k.call, lang, t.s, k.st)
+	k.removing(lang, t.s)
 }
 
 // code is a word that names code: a file, a target, a directory.

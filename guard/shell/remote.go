@@ -166,6 +166,19 @@ func (k *work) config(p command.Part) {
 	}
 	k.emit(guard.Effect{Kind: guard.System, Action: "environment", Target: key, Written: k.typedOf(p), Exact: t.class == exact,
 		Note: "can make " + k.name + " run other code", Command: k.index})
+	if body, shell := strings.CutPrefix(v, "!"); t.class == exact && k.b.Path[0] == "git" && (shell || runsShell(strings.ToLower(key))) {
+		k.inShell(k.child(), known(body), k.typedOf(p))
+	}
+}
+
+// runsShell reports whether git gives the value of a setting to a shell.
+func runsShell(key string) bool {
+	for _, end := range [...]string{".sshcommand", ".editor", ".pager", ".cmd", ".clean", ".smudge", ".textconv", ".driver", ".external", ".command"} {
+		if strings.HasSuffix(key, end) {
+			return true
+		}
+	}
+	return strings.HasPrefix(key, "pager.") || key == "core.fsmonitor"
 }
 
 // harmlessConfig reports whether a git setting can make git run nothing.

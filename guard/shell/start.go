@@ -32,6 +32,12 @@ func (k *work) start() {
 			k.exec(p)
 		case command.Shell:
 			source = true
+			if words := k.joined(p); len(words) > 1 {
+				if words[0] == p.Index {
+					k.join(words)
+				}
+				continue
+			}
 			k.shell(p)
 		case command.Inline:
 			source = true
@@ -100,6 +106,9 @@ func (k *work) rest(p command.Part) []field {
 // exec reads the command that a wrapper, or find -exec, starts.
 func (k *work) exec(p command.Part) {
 	fs := k.rest(p)
+	if len(fs) > 1 && fs[0].is("--") { // after an option that ends the options
+		fs = fs[1:]
+	}
 	if len(fs) == 0 {
 		return
 	}

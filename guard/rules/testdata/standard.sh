@@ -1062,3 +1062,48 @@ cp data.txt "~/Documents/"  # want ask fs/tilde
 echo x > '~'/x  # want ask fs/tilde
 cat '~/x'  # want allow
 touch a~ "b~c"  # want allow
+
+# What a launcher starts is judged as if it stood alone
+runuser -- rm -rf / # want deny fs/system-tree
+runuser -u bob -- rm -rf / # want deny fs/system-tree
+runuser -u bob rm -rf / # want deny fs/system-tree
+runuser -u bob ls # want ask priv/escalation
+systemd-run rm -rf / # want deny fs/system-tree
+systemd-run --user --scope -p MemoryMax=1G rm -rf / # want deny fs/system-tree
+systemd-run --on-active=60 ls # want ask persist/schedule
+watch -n1 rm -rf / # want deny fs/system-tree
+watch -n 1 ls -l src # want allow
+watch -d 'git status | head' # want allow
+screen -dm rm -rf / # want deny fs/system-tree
+screen -S x -d -m bash -c 'rm -rf /' # want deny fs/system-tree
+tmux new-session -d 'rm -rf /' # want deny fs/system-tree
+tmux new -d -s x rm -rf / # want deny fs/system-tree
+hyperfine 'ls' 'rm -rf /' # want deny fs/system-tree
+dtach -n sock rm -rf / # want deny fs/system-tree
+abduco -n x rm -rf / # want deny fs/system-tree
+git -c alias.x='!rm -rf /' x # want deny fs/system-tree
+git -c core.sshCommand='rm -rf /;' fetch # want deny fs/system-tree
+git -c core.pager='rm -rf /' log # want deny fs/system-tree
+git -c alias.x=status x # want ask sys/environment
+python3 -c "import shutil; shutil.rmtree('/')" # want deny fs/system-tree
+python3 -c "import os; os.remove('/etc/passwd')" # want deny fs/system-tree
+python3 -c "import shutil; shutil.rmtree('build')" # want llm
+python3 -c "print(1)" # want llm default/inline-code
+node -e "require('fs').rmSync('/',{recursive:true})" # want deny fs/system-tree
+ruby -rfileutils -e "FileUtils.rm_rf('/')" # want deny fs/system-tree
+ruby -rfileutils -e "FileUtils.rm_rf ['src/x', '/']" # want deny fs/system-tree
+perl -MFile::Path -e "rmtree('/')" # want deny fs/system-tree
+perl -e "unlink '/etc/passwd'" # want deny fs/system-tree
+php -r "unlink('/etc/passwd');" # want deny fs/system-tree
+
+# What a variable makes bash run later is read too
+PS4='$(rm -rf /)'; set -x; ls # want deny fs/system-tree
+PS4='$(rm -rf /)' bash -x scripts/run.sh # want deny fs/system-tree
+export PS4='+ $(date) ' # want ask sys/environment
+PROMPT_COMMAND='rm -rf /' # want deny fs/system-tree
+GIT_PAGER='rm -rf /' git log # want deny fs/system-tree
+
+# A script that starts itself
+while :; do $0 & done # want deny proc/fork-bomb
+while true; do bash "$0" & done # want deny proc/fork-bomb
+$0 & $0 & # want deny proc/fork-bomb
