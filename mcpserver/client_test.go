@@ -45,6 +45,7 @@ func TestLibraryClient(t *testing.T) {
 					options = append(options, client.WithElicitationHandler(tt.person))
 				}
 				if !modern {
+					//lint:ignore SA1019 the older era is what is tested here
 					options = append(options, client.WithLegacyProtocolOnly())
 				}
 				c := client.NewClient(transport.NewStdio(self, append(os.Environ(), asServer+"="+root)), options...)

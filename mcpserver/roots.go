@@ -35,7 +35,7 @@ func (s *Server) roots(ctx context.Context, req mcp.CallToolRequest) (roots []st
 	c := s.space.session(sessionID(ctx))
 	c.asking.Lock()
 	defer c.asking.Unlock()
-	roots, err, known, change := c.cached()
+	roots, known, change, err := c.cached()
 	if known {
 		return roots, nil, err
 	}

@@ -256,10 +256,10 @@ func (w *workspace) end(id string) {
 
 // cached returns the session's roots where they are known, and otherwise the
 // count that keep needs.
-func (c *clientRoots) cached() (roots []string, err error, known bool, change int) {
+func (c *clientRoots) cached() (roots []string, known bool, change int, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.roots, c.err, c.known, c.change
+	return c.roots, c.known, c.change, c.err
 }
 
 // keep remembers an answer, unless the roots changed after it was asked for.

@@ -41,14 +41,14 @@ func (f family) end(grace time.Duration) int {
 			return len(found)
 		}
 	}
-	// A family that forks while it is killed is swept again.
-	for range 20 {
+	// A family that forks while it is killed is swept again; on a busy machine a
+	// killed process takes its time to go.
+	for until := time.Now().Add(dying); time.Now().Before(until); time.Sleep(5 * time.Millisecond) {
 		left := f.others()
 		if len(left) == 0 && !alive(f.leader) {
 			break
 		}
 		f.signal(syscall.SIGKILL, left)
-		time.Sleep(5 * time.Millisecond)
 	}
 	return len(found)
 }

@@ -18,6 +18,7 @@ const callMark = "HANDRAIL_CALL"
 // Times of ending a command.
 const (
 	grace   = 2 * time.Second        // from SIGTERM to SIGKILL
+	dying   = 5 * time.Second        // from SIGKILL to the end, at most
 	drain   = 100 * time.Millisecond // of silence on the pipes after the end
 	drainUp = time.Second            // at most, while something still writes
 )

@@ -79,6 +79,7 @@ func ask(t *testing.T, modern bool, who *person, q elicit.Question, change func(
 		options = append(options, client.WithElicitationHandler(who))
 	}
 	if !modern {
+		//lint:ignore SA1019 the older era is what is tested here
 		options = append(options, client.WithLegacyProtocolOnly())
 	}
 	c := client.NewClient(transport.NewIO(fromServer, toServer, nil), options...)

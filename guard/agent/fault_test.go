@@ -101,12 +101,14 @@ func TestBrokenServers(t *testing.T) {
 		chat http.HandlerFunc
 		want error // of Validate where it is a fault of the server, else the cause of an ask
 	}{
-		"500":           {status(500, `{"error":"llama runner process has terminated"}`), ErrServer},
-		"502, empty":    {status(502, ""), ErrServer},
-		"503, empty":    {status(503, ""), ErrBusy},
-		"404":           {status(404, `{"error":"model 'm' not found"}`), ErrModel},
-		"401":           {status(401, `{"error":"unauthorized"}`), ErrServer},
-		"redirect":      {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, elsewhere.URL, 307) }, ErrServer},
+		"500":        {status(500, `{"error":"llama runner process has terminated"}`), ErrServer},
+		"502, empty": {status(502, ""), ErrServer},
+		"503, empty": {status(503, ""), ErrBusy},
+		"404":        {status(404, `{"error":"model 'm' not found"}`), ErrModel},
+		"401":        {status(401, `{"error":"unauthorized"}`), ErrServer},
+		"redirect": {func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, elsewhere.URL, http.StatusTemporaryRedirect)
+		}, ErrServer},
 		"other host":    {write(`{"remote_host":"https://example.org",` + allow[1:] + done), ErrServer},
 		"400":           {status(400, `{"error":"the input length exceeds the context length"}`), ErrTooLong},
 		"200, empty":    {write(""), ErrCut},

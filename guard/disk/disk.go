@@ -147,7 +147,7 @@ func (v *View) ReadFile(path string, max int) ([]byte, error) {
 	case info.Size > int64(max):
 		return nil, fmt.Errorf("read %s: %d bytes are more than %d", path, info.Size, max)
 	}
-	if !v.spend() || !v.spend() {
+	if opened := v.spend(); !v.spend() || !opened {
 		return nil, fmt.Errorf("read %s: the budget is spent", path)
 	}
 	f, err := os.OpenFile(resolved, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW|syscall.O_NOCTTY, 0)

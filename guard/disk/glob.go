@@ -97,7 +97,7 @@ func (v *View) names(dir string) (names []string, ok bool) {
 	case Unknown:
 		return nil, false
 	}
-	if !v.spend() || !v.spend() {
+	if opened := v.spend(); !v.spend() || !opened {
 		return nil, false
 	}
 	f, err := os.OpenFile(resolved, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_DIRECTORY, 0)

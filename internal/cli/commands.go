@@ -43,7 +43,7 @@ func showCommands(s streams, args []string) (int, error) {
 	}
 	spec := table.Lookup(rest[0])
 	if spec == nil {
-		return 0, fmt.Errorf("%w\nWhat is not in the table is not wrong: it is asked about.", unknown("program", rest[0], table.Names()))
+		return 0, fmt.Errorf("%w (what is not in the table is not wrong: it is asked about)", unknown("program", rest[0], table.Names()))
 	}
 	for _, name := range rest[1:] {
 		sub := subOf(spec, name)
