@@ -44,7 +44,7 @@ var questions = []question{
 	{"sys/kernel", guard.System, []string{"kernel"}, "%[1]s would change the kernel: %[2]s", "ask the user to do it", "Asks before modules or kernel parameters are changed."},
 	{"sys/container", guard.System, []string{"container"}, "%[1]s would start, enter or change a container: %[2]s", "run it in the workspace without a container, or let the user start it", "Asks before a container runs or its engine is changed. Source: the ask list of BitCode's tool guards (docker run, docker exec)."},
 	{"sys/environment", guard.System, []string{"environment"}, "%[2]s makes an innocent program run other code", "run the other program by its name", "Asks before an assignment that makes programs run other code: LD_PRELOAD, PATH, GIT_SSH_COMMAND, BASH_ENV, PAGER."},
-	{"sys/secret", guard.System, []string{"secret"}, "%[1]s would print, make or remove credentials: %[2]s", "name the credential that you need and let the user provide it", "Asks before credentials or keys are printed, created or removed."},
+	{"sys/secret", guard.System, []string{"secret"}, "%[1]s would print, send, make or remove credentials: %[2]s", "name the credential that you need and let the user provide it", "Asks before credentials or keys are printed, created or removed."},
 	{"sys/other", guard.System, []string{""}, "%[1]s would change the machine: %[2]s", "ask the user to do it", "Asks before anything else of the machine is changed."},
 }
 

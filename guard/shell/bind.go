@@ -157,6 +157,9 @@ func (k *work) proc(p command.Part) *stream {
 func (k *work) part(p command.Part) {
 	switch p.Role {
 	case command.Text, command.Method:
+		if p.Flag == "-ldflags" {
+			k.linker(p)
+		}
 		k.from = k.from.with(k.text(p).from)
 	case command.Exec, command.Shell, command.Script, command.Inline, command.Stdin:
 		k.kids = append(k.kids, p)

@@ -23,6 +23,7 @@ func (k *work) finish() {
 	if k.name == "git" && len(k.b.Path) > 1 && k.b.Path[1] == "clone" {
 		k.cloned()
 	}
+	k.betrayed()
 	k.start()
 	from := k.from.with(k.reads).with(k.net)
 	for _, i := range k.puts {

@@ -182,3 +182,16 @@ func (w *reading) spoken(c *call, st *state, cmd string) {
 		}
 	}
 }
+
+// linker looks at the flags that go gives its linker: which program links, and
+// what that loads, is another program's code.
+func (k *work) linker(p command.Part) {
+	s := k.text(p).s
+	for _, part := range [...]string{"-extld=", "-extld ", "-extar=", "-extar ", "plugin", "-wrapper", "-specs", "-fuse-ld=/", "-B/", "-B."} {
+		if strings.Contains(s, part) {
+			k.emit(guard.Effect{Kind: guard.Exec, Action: "unread", Target: k.name, Written: k.typedOf(p), Exact: true, Command: k.index,
+				Note: "the linker's flags name another program"})
+			return
+		}
+	}
+}
