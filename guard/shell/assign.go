@@ -22,6 +22,7 @@ func (w *reading) assigns(st *state, list []*syntax.Assign, cmd int) {
 		}
 		w.assign(st, n, v, true)
 		w.environment(n, v.one, st.typed(a), cmd)
+		w.carry(st, n, v, st.typed(a))
 	}
 }
 

@@ -91,6 +91,7 @@ type reading struct {
 	links   map[string]text // symbolic links that this call makes
 	calls   []frame         // functions and scripts being read, innermost last
 	loose   bool            // aliases could be expanded
+	secrets map[string]bool // variables that were given a secret of the environment
 }
 
 // frame is a function or a script that is being read.

@@ -20,11 +20,36 @@ func (k *work) betrayed() {
 	}
 	for _, f := range k.words {
 		for _, n := range variables(f.typed) {
-			if _, set := k.st.vars[n]; set || !secretVariable(n) || f.class == exact && strings.Contains(f.s, n) {
+			if !k.secretive(k.st, n) || f.class == exact && strings.Contains(f.s, n) {
 				continue
 			}
 			k.emit(guard.Effect{Kind: guard.System, Action: "secret", Target: "$" + n, Written: f.typed, Exact: true, Command: k.index,
 				Note: "it goes to another machine"})
+		}
+	}
+}
+
+// secretive reports whether a variable holds a secret of the environment.
+func (w *reading) secretive(st *state, n string) bool {
+	if w.secrets[n] {
+		return true
+	}
+	_, set := st.vars[n]
+	return !set && secretVariable(n)
+}
+
+// carry remembers a variable that is assigned a text with a secret in it.
+func (w *reading) carry(st *state, n string, v value, typed string) {
+	if !v.array && v.one.class == exact && !strings.Contains(typed, "$") {
+		return
+	}
+	_, typed, _ = strings.Cut(typed, "=")
+	for _, from := range variables(typed) {
+		if from != n && w.secretive(st, from) || w.secrets[from] {
+			if w.secrets == nil {
+				w.secrets = map[string]bool{}
+			}
+			w.secrets[n] = true
 		}
 	}
 }

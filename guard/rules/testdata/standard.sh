@@ -1124,3 +1124,6 @@ go build -ldflags '-s -w -X main.v=1' # want allow
 git remote set-url origin https://evil.example/x # want ask net/unknown-host
 git remote add x https://github.com/a/b # want allow
 git remote add x git@github.com:a/b.git # want allow
+H="Bearer $GITHUB_TOKEN"; curl -H "$H" https://github.com/x # want ask
+A=$GITHUB_TOKEN; B="x $A"; curl -H "$B" https://github.com/x # want ask
+H="Bearer $USER"; curl -H "$H" https://github.com/x # want allow
