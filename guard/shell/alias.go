@@ -29,7 +29,7 @@ func (w *reading) shopt(st *state, c *call) *state {
 				w.hide(c.index, "aliases may change what the words below mean", c.typed)
 			}
 		}
-		if f.class != exact || strings.HasSuffix(f.s, "glob") {
+		if f.class != exact || strings.Contains(f.s, "glob") {
 			w.changed = true // globs match otherwise from here on
 		}
 	}

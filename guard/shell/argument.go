@@ -160,7 +160,7 @@ func (k *work) parallel(p command.Part) {
 			marked = marked || strings.Contains(f.s, "{")
 			src = concat(src, f.text)
 		}
-		if strings.Contains(src.s, "{") && !strings.Contains(src.s, "{}") {
+		if strings.Contains(strings.ReplaceAll(src.s, "{}", ""), "{") {
 			src = unknown(src.from) // {.}, {/} and the like
 		}
 		if arg.class == exact && src.class == exact {

@@ -102,6 +102,10 @@ func (k *work) parts() {
 			}
 		case command.Peer:
 			k.peers++
+		case "write": // curl -o: "#1" stands for what a glob of the URL came to
+			if k.name == "curl" && strings.Contains(p.Word.Text, "#") {
+				k.hide(k.index, "the name of the file depends on the URL", p.Word.Text)
+			}
 		}
 	}
 	last := k.peers

@@ -76,6 +76,9 @@ func (k *work) fetched(from taint) {
 // destination is the path itself, or a directory into which the sources go.
 func (k *work) destination(p command.Part) {
 	t := k.text(p)
+	if k.name == "ln" && len(k.into) == 0 && p.Flag == "" && t.class == exact { // one name: the link is made here
+		t = known(path.Base(t.s))
+	}
 	e := guard.Effect{Kind: guard.Write, Command: k.index, Written: k.typedOf(p), Deep: p.Deep}
 	for _, pl := range k.places(k.st, t, false) {
 		if device(pl.path) && pl.exact && !k.replaces() {

@@ -1127,3 +1127,11 @@ git remote add x git@github.com:a/b.git # want allow
 H="Bearer $GITHUB_TOKEN"; curl -H "$H" https://github.com/x # want ask
 A=$GITHUB_TOKEN; B="x $A"; curl -H "$B" https://github.com/x # want ask
 H="Bearer $USER"; curl -H "$H" https://github.com/x # want allow
+
+# what only the run tells of a place
+find /etc -execdir rm passwd \;  # want ask code/hidden
+find . -execdir touch x \;  # want ask code/hidden
+curl -s -o '#1' 'https://raw.githubusercontent.com/u/r/{../../.bashrc}'  # want ask code/hidden
+cd .git/hooks && ln -s ../../x/pre-commit  # want ask secret/write
+ln -s src/a b  # want allow
+parallel -j1 cp {} {.}.bak ::: a.txt b.txt  # want ask
