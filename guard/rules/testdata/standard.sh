@@ -1129,8 +1129,8 @@ A=$GITHUB_TOKEN; B="x $A"; curl -H "$B" https://github.com/x # want ask
 H="Bearer $USER"; curl -H "$H" https://github.com/x # want allow
 
 # what only the run tells of a place
-find /etc -execdir rm passwd \;  # want ask code/hidden
-find . -execdir touch x \;  # want ask code/hidden
+find /etc -execdir rm passwd \;  # want llm
+find . -execdir touch x \;  # want llm
 curl -s -o '#1' 'https://raw.githubusercontent.com/u/r/{../../.bashrc}'  # want ask code/hidden
 cd .git/hooks && ln -s ../../x/pre-commit  # want ask secret/write
 ln -s src/a b  # want allow
