@@ -51,7 +51,7 @@ func FuzzPrint(f *testing.F) {
 	r.Limits = Limits{Work: 20000, Commands: 300, Depth: 16, Bytes: 4096}
 	f.Fuzz(func(t *testing.T, source string) {
 		facts := r.Read(source, root)
-		if facts.Script == "" {
+		if facts.Script == "" || len(facts.Script) > r.Limits.Bytes { // printing "``" as "$()" makes it longer
 			return
 		}
 		again := r.Read(facts.Script, root)
