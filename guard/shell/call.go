@@ -194,30 +194,6 @@ func firstWord(s string) string {
 	return f[0]
 }
 
-// aliased reads what an alias would make of the call, should aliases be expanded.
-func (w *reading) aliased(st *state, c *call, a text) {
-	if a.class != exact {
-		w.hide(w.next(), "an alias whose text is not known", c.typed)
-		return
-	}
-	src := a.s
-	for _, f := range c.words {
-		src += " " + shellQuote(f.s)
-	}
-	sub := st.clone()
-	sub.aliases, sub.traps = nil, nil
-	w.source(sub, src)
-	w.finish(sub)
-}
-
-// shellQuote quotes s so that bash reads it as one word.
-func shellQuote(s string) string {
-	if s != "" && !strings.ContainsAny(s, " \t\n|&;<>()$`\\\"'*?[]#~=%{}!^") {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
-}
-
 // function reads the body of a function with the call's arguments.
 func (w *reading) function(st *state, c *call, f function) (fail *state) {
 	w.started(st, c, c.name, "", "")
