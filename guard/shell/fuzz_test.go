@@ -23,15 +23,21 @@ var seeds = []string{
 	"mapfile -t a <<< 'x'; rm ${a[@]}", "hash -p /x ls", "shopt -s expand_aliases\nalias x=y\nx", "ln -s / x; rm -rf x/y", "x=$(<f); y=`<f`", "echo \"${a[@]}\" \"${a[*]}\" $* \"$@\"",
 }
 
-// FuzzRead: whatever the source, reading ends within its limits and says
-// something: a program, or that something is hidden.
-func FuzzRead(f *testing.F) {
+// fuzzed is a reader with small limits, for a target that begins with the seeds.
+func fuzzed(f *testing.F) (r *Reader, root string) {
 	for _, s := range append(seeds, commands...) {
 		f.Add(s)
 	}
-	root := f.TempDir()
-	r := reader(f, root)
+	root = f.TempDir()
+	r = reader(f, root)
 	r.Limits = Limits{Work: 20000, Commands: 300, Depth: 16, Bytes: 4096}
+	return r, root
+}
+
+// FuzzRead: whatever the source, reading ends within its limits and says
+// something: a program, or that something is hidden.
+func FuzzRead(f *testing.F) {
+	r, root := fuzzed(f)
 	f.Fuzz(func(t *testing.T, source string) {
 		facts := r.Read(source, root)
 		sound(t, source, facts)
@@ -43,12 +49,7 @@ func FuzzRead(f *testing.F) {
 
 // FuzzPrint: the text that is handed to bash reads as what was judged.
 func FuzzPrint(f *testing.F) {
-	for _, s := range append(seeds, commands...) {
-		f.Add(s)
-	}
-	root := f.TempDir()
-	r := reader(f, root)
-	r.Limits = Limits{Work: 20000, Commands: 300, Depth: 16, Bytes: 4096}
+	r, root := fuzzed(f)
 	f.Fuzz(func(t *testing.T, source string) {
 		facts := r.Read(source, root)
 		if facts.Script == "" || len(facts.Script) > r.Limits.Bytes { // printing "``" as "$()" makes it longer

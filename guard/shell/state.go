@@ -193,12 +193,20 @@ func (st *state) clone() *state {
 	return &c
 }
 
-func (st *state) set(n string, v value) {
-	if st.owned&ownVars == 0 || st.vars == nil {
-		m := make(map[string]value, len(st.vars)+4)
-		maps.Copy(m, st.vars)
-		st.vars, st.owned = m, st.owned|ownVars
+// own returns the map of st that bit stands for as one that may be written: a
+// copy, unless st alone holds it already.
+func own[K comparable, V any](st *state, bit uint8, m map[K]V) map[K]V {
+	if st.owned&bit != 0 && m != nil {
+		return m
 	}
+	c := make(map[K]V, len(m)+4)
+	maps.Copy(c, m)
+	st.owned |= bit
+	return c
+}
+
+func (st *state) set(n string, v value) {
+	st.vars = own(st, ownVars, st.vars)
 	st.vars[n] = v
 }
 
@@ -211,11 +219,7 @@ func (st *state) lookup(n string) *value {
 }
 
 func (st *state) define(n string, f function) {
-	if st.owned&ownFuncs == 0 || st.funcs == nil {
-		m := make(map[string]function, len(st.funcs)+1)
-		maps.Copy(m, st.funcs)
-		st.funcs, st.owned = m, st.owned|ownFuncs
-	}
+	st.funcs = own(st, ownFuncs, st.funcs)
 	if len(f.bodies) == 0 && !f.maybe {
 		delete(st.funcs, n)
 		return
@@ -224,20 +228,12 @@ func (st *state) define(n string, f function) {
 }
 
 func (st *state) alias(n string, t text) {
-	if st.owned&ownAliases == 0 || st.aliases == nil {
-		m := make(map[string]text, len(st.aliases)+1)
-		maps.Copy(m, st.aliases)
-		st.aliases, st.owned = m, st.owned|ownAliases
-	}
+	st.aliases = own(st, ownAliases, st.aliases)
 	st.aliases[n] = t
 }
 
 func (st *state) openFd(n int, f fd) {
-	if st.owned&ownFds == 0 || st.fds == nil {
-		m := make(map[int]fd, len(st.fds)+1)
-		maps.Copy(m, st.fds)
-		st.fds, st.owned = m, st.owned|ownFds
-	}
+	st.fds = own(st, ownFds, st.fds)
 	st.fds[n] = f
 }
 
