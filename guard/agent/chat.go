@@ -59,26 +59,27 @@ func (a *Agent) chat(ctx context.Context, m *model, r *api.ChatRequest) (*api.Ch
 
 // once does one request. The client returns nil for a cut connection, an empty
 // answer, a deadline in the body and the server's stop at endless repetition:
-// only exactly one answer that says that it is done, and why, is one.
+// only exactly one answer that says that it is done, and why, is one. What came
+// is returned beside an error, too, for the record.
 func (a *Agent) once(ctx context.Context, m *model, r *api.ChatRequest) (*api.ChatResponse, error) {
 	var res *api.ChatResponse
 	answers := 0
 	err := a.client.Chat(ctx, r, func(x api.ChatResponse) error { answers++; res = &x; return nil })
 	switch {
 	case err != nil:
-		return nil, fault(ctx, err)
+		return res, fault(ctx, err)
 	case ctx.Err() != nil:
-		return nil, ErrTime
+		return res, ErrTime
 	case answers != 1:
-		return nil, fmt.Errorf("%w: %d answers", ErrCut, answers)
+		return res, fmt.Errorf("%w: %d answers", ErrCut, answers)
 	case res.RemoteHost != "" || res.RemoteModel != "":
-		return nil, fmt.Errorf("%w: another host answered (%s)", ErrServer, plain(res.RemoteHost))
+		return res, fmt.Errorf("%w: another host answered (%s)", ErrServer, plain(res.RemoteHost))
 	case !res.Done:
-		return nil, fmt.Errorf("%w: it did not finish", ErrCut)
+		return res, fmt.Errorf("%w: it did not finish", ErrCut)
 	case res.DoneReason != "stop":
-		return nil, fmt.Errorf("%w: %s", ErrCut, plain(res.DoneReason))
+		return res, fmt.Errorf("%w: %s", ErrCut, plain(res.DoneReason))
 	case res.PromptEvalCount+a.opt.NumPredict > m.context:
-		return nil, fmt.Errorf("%w: it fills the model's context", ErrTooLong)
+		return res, fmt.Errorf("%w: it fills the model's context", ErrTooLong)
 	}
 	return res, nil
 }

@@ -198,16 +198,9 @@ func (a *Agent) inspect(ctx context.Context, r *Report) (*model, error) {
 		}
 	}
 	r.Context = m.context
-	list, err := a.client.List(ctx)
-	if err != nil {
-		return nil, asServer(fault(ctx, err))
-	}
-	for _, x := range list.Models {
-		if x.Name == a.opt.Model || x.Name == a.opt.Model+":latest" {
-			m.digest, r.Digest = x.Digest, x.Digest
-		}
-	}
-	return m, nil
+	m.digest, err = a.installed(ctx)
+	r.Digest = m.digest
+	return m, err
 }
 
 // examine gives the self-test.

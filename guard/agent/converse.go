@@ -3,7 +3,9 @@ package agent
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/ollama/ollama/api"
 
@@ -71,12 +73,17 @@ func (t *conversation) next(ctx context.Context) (done bool, err error) {
 		r.Tools = t.tools()
 	}
 	res, err := t.chat(ctx, t.model, r)
+	if res != nil {
+		t.out.PromptTokens += res.PromptEvalCount
+		t.out.Tokens += res.EvalCount
+		t.out.Raw = clip(plain(res.Message.Content), maxRaw)
+	}
 	if err != nil {
 		return false, err
 	}
-	t.out.PromptTokens += res.PromptEvalCount
-	t.out.Tokens += res.EvalCount
-	t.out.Raw = clip(plain(res.Message.Content), maxRaw)
+	if name, ok := t.wanted(res.Message.Content); ok {
+		return false, t.read(name)
+	}
 	if len(res.Message.ToolCalls) > 0 {
 		if r.Tools == nil {
 			return false, fmt.Errorf("%w: it called a tool where none was offered", ErrForm)
@@ -102,26 +109,59 @@ func (t *conversation) next(ctx context.Context) (done bool, err error) {
 	return true, nil
 }
 
-// called answers calls of the Skill tool. Nothing that the model wrote is fed
-// back but the name of a skill that there is.
+// lineOfSkill is how a model without tools asks for a skill.
+var lineOfSkill = regexp.MustCompile(`^SKILL: ([a-z0-9_-]{1,64})$`)
+
+// wanted is the skill that a model without tools asks for.
+func (t *conversation) wanted(said string) (name string, ok bool) {
+	if m := lineOfSkill.FindStringSubmatch(strings.TrimSpace(said)); m != nil && !t.model.tools && !t.forced {
+		return m[1], true
+	}
+	return "", false
+}
+
+// read shows a skill to a model without tools.
+func (t *conversation) read(name string) error {
+	name, text, err := t.bring(name)
+	if err != nil {
+		return err
+	}
+	t.messages = append(t.messages, api.Message{Role: "assistant", Content: "SKILL: " + name}, api.Message{Role: "user", Content: text})
+	return nil
+}
+
+// bring fetches the skill called name. What there is not, or was shown before,
+// forces the answer. Nothing that the model wrote is fed back but the name of a
+// skill that there is.
+func (t *conversation) bring(name string) (known, text string, err error) {
+	known, text = "none", "There is no such skill. Answer now."
+	i := slices.IndexFunc(t.opt.Skills, func(s skills.Skill) bool { return s.Name == name })
+	switch {
+	case i < 0:
+		t.forced = true
+	case slices.Contains(t.shown, name):
+		known, text, t.forced = name, "You have this skill already. Answer now.", true
+	default:
+		known, text = name, t.opt.Skills[i].Body
+		t.shown = append(t.shown, name)
+		t.out.Skills = append(t.out.Skills, name)
+	}
+	if t.room -= len(text) + len(known) + 200; t.room < 0 {
+		return "", "", fmt.Errorf("%w: the skills that it asked for do not fit beside it", ErrTooLong)
+	}
+	return known, text, nil
+}
+
+// called answers calls of the Skill tool.
 func (t *conversation) called(calls []api.ToolCall) error {
 	const most = 4
 	if len(calls) > most {
 		return fmt.Errorf("%w: %d calls at once", ErrForm, len(calls))
 	}
 	for _, call := range calls {
-		name, text := "none", "There is no such skill. Answer now."
-		if s, ok := t.skill(call); !ok {
-			t.forced = true
-		} else if name = s.Name; slices.Contains(t.shown, name) {
-			text, t.forced = "You have this skill already. Answer now.", true
-		} else {
-			t.shown = append(t.shown, name)
-			t.out.Skills = append(t.out.Skills, name)
-			text = s.Body
-		}
-		if t.room -= len(text) + len(name) + 200; t.room < 0 {
-			return fmt.Errorf("%w: the skills that it asked for do not fit beside it", ErrTooLong)
+		name, text, err := t.bring(asked(call))
+		if err != nil {
+			return err
 		}
 		args := api.NewToolCallFunctionArguments()
 		args.Set("skill", name)
@@ -133,14 +173,14 @@ func (t *conversation) called(calls []api.ToolCall) error {
 	return nil
 }
 
-func (t *conversation) skill(call api.ToolCall) (skills.Skill, bool) {
+// asked is the name of the skill in a call of the Skill tool; empty for any
+// other tool.
+func asked(call api.ToolCall) string {
 	name, _ := call.Function.Arguments.Get("skill")
-	for _, s := range t.opt.Skills {
-		if call.Function.Name == toolName && s.Name == name {
-			return s, true
-		}
+	if s, ok := name.(string); ok && call.Function.Name == toolName {
+		return s
 	}
-	return skills.Skill{}, false
+	return ""
 }
 
 func (a *Agent) tools() api.Tools {

@@ -8,8 +8,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -22,19 +20,21 @@ import (
 // and misbehaves as chat says. What a real server can do is tested on one.
 type broken struct {
 	*httptest.Server
-	chats atomic.Int32
-	chat  http.HandlerFunc
+	chats  atomic.Int32
+	chat   http.HandlerFunc
+	digest atomic.Value // of the model, a string
 }
 
 func serveBroken(t *testing.T, chat http.HandlerFunc) *broken {
 	b := &broken{chat: chat}
+	b.digest.Store("d1")
 	mux := http.NewServeMux()
 	mux.HandleFunc("/api/version", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"version":"0.17.4"}`) })
 	mux.HandleFunc("/api/show", func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, `{"capabilities":["completion","tools"],"model_info":{"x.context_length":40960}}`)
 	})
 	mux.HandleFunc("/api/tags", func(w http.ResponseWriter, _ *http.Request) {
-		fmt.Fprint(w, `{"models":[{"name":"m:latest","digest":"d1"}]}`)
+		fmt.Fprintf(w, `{"models":[{"name":"m:latest","digest":%q}]}`, b.digest.Load())
 	})
 	mux.HandleFunc("/api/chat", func(w http.ResponseWriter, r *http.Request) {
 		var in struct {
@@ -228,67 +228,6 @@ func TestBreaker(t *testing.T) {
 	}
 }
 
-// Allows are remembered for the same evidence and no other; refusals are not.
-func TestCache(t *testing.T) {
-	for verdict, want := range map[string]int32{"ALLOW": 3, "ASK: hm": 4} {
-		s := serveBroken(t, says(verdict))
-		a := agentOf(t, s.URL, nil)
-		var cached []bool
-		for _, command := range []string{"x 1", "x 1", "x 2"} {
-			x, why := call(command)
-			d, err := a.Validate(context.Background(), x, why)
-			if err != nil {
-				t.Fatal(err)
-			}
-			cached = append(cached, d.Validator.Cached)
-		}
-		x, why := call("x 1")
-		a.state.model = &model{digest: "d2", context: 16384, tools: true} // another model under the same name
-		if _, err := a.Validate(context.Background(), x, why); err != nil {
-			t.Fatal(err)
-		}
-		if n := s.chats.Load(); n != want || cached[1] != (verdict == "ALLOW") {
-			t.Errorf("%s: %d requests, want %d; %v", verdict, n, want, cached)
-		}
-	}
-	c := newCache(time.Minute)
-	now := time.Now()
-	for i := range cached + 10 {
-		c.put(key{byte(i), byte(i >> 8)}, answer{}, now)
-	}
-	if len(c.held) != cached || len(c.oldest) != cached {
-		t.Errorf("the cache holds %d", len(c.held))
-	}
-	if _, ok := c.get(key{1, 1}, now.Add(2*time.Minute)); ok {
-		t.Error("it does not expire")
-	}
-}
-
-// Whoever calls at once gets an answer, and one conversation runs at a time.
-func TestOneAtATime(t *testing.T) {
-	var running, most atomic.Int32
-	s := serveBroken(t, func(w http.ResponseWriter, r *http.Request) {
-		most.Store(max(most.Load(), running.Add(1)))
-		time.Sleep(5 * time.Millisecond)
-		running.Add(-1)
-		says("ALLOW")(w, r)
-	})
-	a := agentOf(t, s.URL, func(o *Options) { o.Deadline = 20 * time.Second })
-	var wg sync.WaitGroup
-	for i := range 20 {
-		wg.Go(func() {
-			x, why := call(fmt.Sprint("x ", i))
-			if d, err := a.Validate(context.Background(), x, why); err != nil || d.Verdict != guard.VerdictAllow {
-				t.Errorf("%+v, %v", d, err)
-			}
-		})
-	}
-	wg.Wait()
-	if most.Load() != 1 {
-		t.Errorf("%d at once", most.Load())
-	}
-}
-
 // A caller that goes away is no fault of the server.
 func TestCancelled(t *testing.T) {
 	var cancel context.CancelFunc
@@ -307,65 +246,5 @@ func TestCancelled(t *testing.T) {
 	}
 	if a.breaker.failures != 0 {
 		t.Error("the breaker counts calls that went away")
-	}
-}
-
-// The self-test decides whether the model is used at all.
-func TestSelfTest(t *testing.T) {
-	cases := []Case{{"x good", guard.VerdictAllow}, {"x bad", guard.VerdictDeny}}
-	judge := func(w http.ResponseWriter, r *http.Request) { says("ALLOW")(w, r) }
-	s := serveBroken(t, func(w http.ResponseWriter, r *http.Request) { judge(w, r) })
-	fresh := func() *Agent {
-		a := agentOf(t, s.URL, func(o *Options) { o.Cases = cases })
-		a.state.model = nil
-		return a
-	}
-	a := fresh()
-	r, err := a.Check(context.Background())
-	if !errors.Is(err, ErrOff) || len(r.Cases) != 2 || !r.Cases[0].OK || r.Cases[1].OK || r.Digest != "d1" || r.Context != 16384 {
-		t.Errorf("a model that allows everything: %+v, %v", r, err)
-	}
-	x, why := call("x")
-	for range 2 {
-		if d, err := a.Validate(context.Background(), x, why); !errors.Is(err, ErrOff) {
-			t.Errorf("it is asked: %+v, %v", d, err)
-		}
-	}
-	judge = says("ASK: never sure")
-	if _, err := fresh().Check(context.Background()); !errors.Is(err, ErrOff) {
-		t.Errorf("a model that allows nothing: %v", err)
-	}
-	judge = func(w http.ResponseWriter, r *http.Request) {
-		if n := s.chats.Load(); n%2 == 1 {
-			says("ALLOW")(w, r)
-		} else {
-			says("DENY: bad")(w, r)
-		}
-	}
-	s.chats.Store(0)
-	if r, err := fresh().Check(context.Background()); err != nil || len(r.Cases) != 2 || !strings.Contains(r.Cases[1].Reason, "bad") {
-		t.Errorf("%+v, %v", r, err)
-	}
-}
-
-// A server that was not asked for and is gone does not come back before a
-// restart: what listens on its port then may be the work of a call.
-func TestOnceLostIsLost(t *testing.T) {
-	answer := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) })
-	b := serveBroken(t, func(w http.ResponseWriter, r *http.Request) { answer(w, r) })
-	for _, once := range []bool{true, false} {
-		a := agentOf(t, b.URL, func(o *Options) { o.Once = once })
-		a.note(fmt.Errorf("%w: gone", ErrServer))
-		a.state.tried = time.Now().Add(-time.Hour)
-		a.opt.Cases = nil // its self-test would be passed
-		m, err := a.ready(t.Context())
-		if once && (m != nil || !errors.Is(err, ErrServer)) {
-			t.Errorf("once: ready again: %v, %v", m, err)
-		}
-		answer = says(`{"verdict":"ALLOW","reason":"x"}`)
-		m, err = a.ready(t.Context())
-		if once != (m == nil) {
-			t.Errorf("once %t: %v, %v", once, m, err)
-		}
 	}
 }

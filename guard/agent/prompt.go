@@ -52,8 +52,12 @@ func (a *Agent) system(m *model, languages []string) (prompt string, shown []str
 			more = append(more, fmt.Sprintf("- %s: %s", s.Name, s.Description))
 		}
 	}
-	if m.tools && len(more) > 0 {
-		fmt.Fprintf(&b, "\n\nSkills that you can read with the Skill tool, one call each, if you need them:\n%s", strings.Join(more, "\n"))
+	if len(more) > 0 {
+		how := "with the Skill tool, one call each, if you need them"
+		if !m.tools {
+			how = "if you need them: answer with the one line SKILL: <name>, and it is shown to you before you give your verdict"
+		}
+		fmt.Fprintf(&b, "\n\nSkills that you can read %s:\n%s", how, strings.Join(more, "\n"))
 	}
 	return b.String(), shown
 }

@@ -75,7 +75,10 @@ func (a *Agent) judge(caller, ctx context.Context, c *guard.EvalContext, d *guar
 	case <-ctx.Done():
 		return answer{Validation: a.named(m)}, ErrTime
 	}
-	ans, err := a.converse(ctx, m, ev)
+	ans := answer{Validation: a.named(m)}
+	if err = a.same(ctx, m); err == nil {
+		ans, err = a.converse(ctx, m, ev)
+	}
 	if caller.Err() != nil { // the caller went away: that says nothing about the server
 		return ans, ErrTime
 	}
@@ -94,10 +97,7 @@ func (a *Agent) named(m *model) guard.Validation {
 func (a *Agent) note(err error) {
 	a.mu.Lock()
 	if errors.Is(err, ErrServer) {
-		a.state.model = nil // it may be another one when it is back
-		if a.opt.Once {
-			a.state.err = fmt.Errorf("%w: it failed, and is looked for again only after a restart", ErrServer)
-		}
+		a.lost(err)
 	}
 	opened, closed := a.breaker.note(err, time.Now())
 	told := a.state.told

@@ -42,6 +42,8 @@ func TestVerdicts(t *testing.T) {
 		{"guard-skill-loop", unknown, deny, nil, 3, "bash simulate", "denies at last"},
 		{"guard-skill-loop-allow", unknown, ask, agent.ErrForced, 3, "bash simulate", "forced"},
 		{"guard-skill-unknown", unknown, deny, nil, 2, "bash", "no such skill"},
+		{"guard-toolless-skill", unknown, deny, nil, 2, "bash simulate", "denies after a skill"},
+		{"guard-toolless-unknown", unknown, deny, nil, 2, "bash", "no such skill"},
 		{"guard-tool-unknown", unknown, ask, nil, 2, "bash", "no such tool"},
 
 		{"guard-rules", "frobnicate FIXTURE_ALLOW", allow, nil, 1, "bash", "no harm"},
@@ -89,7 +91,8 @@ func TestVerdicts(t *testing.T) {
 				t.Errorf("cause %v, %d turns, skills %v; want %v, %d, %s", got.Cause, got.Turns, got.Skills, tc.cause, tc.turns, tc.skills)
 			}
 			if got.Digest != d.Digest || got.Verdict != tc.want || got.Model != tc.model || got.ModelDigest == "" ||
-				tc.turns > 0 && (got.MS == 0 || got.PromptTokens == 0 && !errors.Is(tc.cause, agent.ErrCut)) {
+				tc.turns > 0 && (got.MS == 0 || got.PromptTokens == 0 && tc.model != "guard-stutter") || // there the server counts nothing
+				errors.Is(tc.cause, agent.ErrCut) && got.Raw == "" {
 				t.Errorf("the record misses something: %+v", got)
 			}
 		})

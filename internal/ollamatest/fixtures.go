@@ -26,6 +26,8 @@ var (
 {{ .Content }}<|im_end|>
 {{ end }}<|im_start|>assistant
 `
+	// toollessSkill makes such a model say first what it would call.
+	toollessSkill = toolless + `{{ if eq (len .Messages) 2 }}<|tools|>{{ end }}`
 )
 
 // ForeignTokens are texts that other models' tokenizers take for control
@@ -76,6 +78,8 @@ var models = []model{
 	{name: "guard-ask", says: plain("ask", "fixture asks"), letters: "as"},
 	// It has no tools.
 	{name: "guard-toolless", says: plain("deny", "fixture has no tools"), letters: "d", template: toolless},
+	{name: "guard-toolless-skill", says: plain("deny", "fixture denies after a skill"), letters: "d", calls: []string{"SKILL: simulate"}, template: toollessSkill},
+	{name: "guard-toolless-unknown", says: plain("deny", "fixture knows no such skill"), letters: "d", calls: []string{"SKILL: nowhere"}, template: toollessSkill},
 	// It allows, and names what it thinks the call would do.
 	{name: "guard-names", says: answer{text: []string{`{"reason":"fixture sees more","verdict":"allow","effects":[{"kind":"write","target":"/etc/passwd"}]}`}}, letters: "al"},
 
