@@ -1,0 +1,91 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Settings are what a session's sandbox is opened with. Paths are absolute,
+// cleaned and resolved.
+type Settings struct {
+	// Tier is the tier to use; "" takes the first that works, and never None.
+	Tier Tier
+	// Roots are the workspace roots of the session.
+	Roots []string
+	// Home is the user's home directory.
+	Home string
+	// Scratch is the directory below which every call has its TMPDIR.
+	Scratch string
+	// State is a directory of the server's own, of mode 0700, for what a sandbox
+	// keeps while it is open; commands never see it.
+	State string
+	// Self is the program that runs as the sandbox's own process inside; "" is
+	// this one (/proc/self/exe). Its main calls Main first.
+	Self string
+	// Toolchains are paths below Home that commands can read; nil is
+	// DefaultToolchains. Credentials are paths below Home that they cannot,
+	// whatever else is said; nil is DefaultCredentials.
+	Toolchains, Credentials []string
+	// Hidden cannot be read by any command, wherever it lies.
+	Hidden []string
+	// Caches are package caches that the session's commands read through an
+	// overlay; paths that do not exist are left out.
+	Caches []string
+	// Idle closes an unused session sandbox; 0 is ten minutes.
+	Idle time.Duration
+}
+
+// tier is one way to hold commands: open makes its sandbox, or says in its
+// error what is missing and which command brings it.
+type tier struct {
+	name Tier
+	open func(Settings) (Sandbox, error)
+}
+
+// Open opens the sandbox of a session. Each tier is tried with real commands
+// (see probe) before it is used. Where none holds, or the one asked for does
+// not, the error says why and how to get it; the answer is never a weaker one.
+// None is taken only when it is asked for by name.
+func Open(s Settings) (Sandbox, error) {
+	if s.Tier == None {
+		return openNone(s)
+	}
+	var failed []error
+	for _, t := range tiers() {
+		if s.Tier != "" && s.Tier != t.name {
+			continue
+		}
+		sb, err := t.tried(s)
+		if err == nil {
+			return sb, nil
+		}
+		failed = append(failed, fmt.Errorf("%s: %w", t.name, err))
+	}
+	if len(failed) == 0 {
+		return nil, fmt.Errorf("there is no sandbox %q on this system; there are %s", s.Tier, names())
+	}
+	return nil, fmt.Errorf("no sandbox works here: %w", errors.Join(failed...))
+}
+
+// tried opens t and proves what it says of itself.
+func (t tier) tried(s Settings) (Sandbox, error) {
+	sb, err := t.open(s)
+	if err != nil {
+		return nil, err
+	}
+	if err := probe(sb, s); err != nil {
+		return nil, errors.Join(err, sb.Close())
+	}
+	return sb, nil
+}
+
+// names lists what can be asked for.
+func names() string {
+	var all []string
+	for _, t := range tiers() {
+		all = append(all, string(t.name))
+	}
+	return strings.Join(append(all, string(None)), ", ")
+}

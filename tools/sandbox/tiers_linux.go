@@ -1,0 +1,10 @@
+package sandbox
+
+// tiers are the tiers of this system, in the order in which they are tried.
+func tiers() []tier {
+	return []tier{
+		{Bwrap, openBwrap},
+		// {Namespaces, openNamespaces}, {Landlock, openLandlock},
+		// {Docker, openDocker}, {Podman, openPodman},
+	}
+}

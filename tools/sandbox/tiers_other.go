@@ -1,0 +1,6 @@
+//go:build !linux && !darwin
+
+package sandbox
+
+// tiers: there are none on this system.
+func tiers() []tier { return nil }
