@@ -1,0 +1,205 @@
+package sandbox
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"os"
+	"runtime"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// sockets says which sockets a filter lets a command make. The zero value is
+// none but pairs of Unix sockets.
+type sockets uint8
+
+const (
+	noSockets  sockets = iota
+	tcpClients         // TCP that connects; Landlock says whereto
+	ipSockets          // IPv4, IPv6 and routing netlink; the network namespace says whereto
+)
+
+// filter is what the seccomp program of a command lets pass, beside what every
+// program needs. A call of a foreign architecture kills the process; what is
+// newer than its deny list is not stopped by it, so revise the list with each
+// kernel (last: 7.0).
+type filter struct {
+	Sockets sockets
+	Unix    bool // Unix sockets; pairs of them always
+}
+
+// What a program returns (linux/seccomp.h).
+const (
+	seccompKill  = unix.SECCOMP_RET_KILL_PROCESS
+	seccompErrno = unix.SECCOMP_RET_ERRNO
+	seccompAllow = unix.SECCOMP_RET_ALLOW
+)
+
+// deniedCalls get EPERM: other ways to namespaces and mounts, to the memory and
+// descriptors of other processes, to keys, to large attack surface of the
+// kernel, and past the file rules of the sandbox (io_uring, handles).
+// Source: the default profiles of docker and sandbox-runtime; syscall tables of
+// Linux up to 7.0.
+var deniedCalls = []uint32{
+	unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER,
+	unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV, unix.SYS_PROCESS_MADVISE, unix.SYS_KCMP, unix.SYS_PIDFD_GETFD,
+	unix.SYS_UNSHARE, unix.SYS_SETNS, unix.SYS_LISTNS,
+	unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_CHROOT, unix.SYS_MOVE_MOUNT, unix.SYS_OPEN_TREE, unix.SYS_OPEN_TREE_ATTR,
+	unix.SYS_FSOPEN, unix.SYS_FSMOUNT, unix.SYS_FSCONFIG, unix.SYS_FSPICK, unix.SYS_MOUNT_SETATTR,
+	unix.SYS_KEYCTL, unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY,
+	unix.SYS_BPF, unix.SYS_PERF_EVENT_OPEN, unix.SYS_USERFAULTFD, unix.SYS_FANOTIFY_INIT, unix.SYS_OPEN_BY_HANDLE_AT, unix.SYS_LSM_SET_SELF_ATTR,
+	unix.SYS_KEXEC_LOAD, unix.SYS_INIT_MODULE, unix.SYS_FINIT_MODULE, unix.SYS_DELETE_MODULE,
+	unix.SYS_QUOTACTL, unix.SYS_QUOTACTL_FD, unix.SYS_SWAPON, unix.SYS_SWAPOFF, unix.SYS_REBOOT, unix.SYS_SYSLOG, unix.SYS_ACCT,
+	unix.SYS_SETTIMEOFDAY, unix.SYS_CLOCK_SETTIME, unix.SYS_VHANGUP,
+}
+
+// newNamespaces are the flags of clone that make a namespace.
+const newNamespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET |
+	unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP
+
+// tiocLinux is TIOCLINUX of ioctl_console(2), which pastes into a console.
+const tiocLinux = 0x541C
+
+// tcpULP is TCP_ULP of linux/tcp.h: it can put another protocol, which Landlock
+// does not know as TCP, on a TCP socket.
+const tcpULP = 31
+
+// program assembles the filter for this machine's architecture. It fails on one
+// that has no table here.
+func (f filter) program() ([]unix.SockFilter, error) {
+	if auditArch == 0 {
+		return nil, fmt.Errorf("no seccomp filter for %s", runtime.GOARCH)
+	}
+	a := &assembler{}
+	a.load(offArch)
+	a.branch(opEqual, auditArch, "", "kill")
+	a.load(offCall)
+	if foreignCalls != 0 {
+		a.branch(opAtLeast, foreignCalls, "unknown", "")
+	}
+	a.branch(opEqual, unix.SYS_CLONE3, "unknown", "") // its flags are behind a pointer; libc falls back to clone
+	for _, calls := range [][]uint32{deniedCalls, deniedHere} {
+		for _, nr := range calls {
+			a.branch(opEqual, nr, "deny", "")
+		}
+	}
+	f.arguments(a)
+	a.label("allow")
+	a.emit(opReturn, seccompAllow)
+	a.label("deny")
+	a.emit(opReturn, seccompErrno|uint32(unix.EPERM))
+	a.label("unknown")
+	a.emit(opReturn, seccompErrno|uint32(unix.ENOSYS))
+	a.label("kill")
+	a.emit(opReturn, seccompKill)
+	return a.assemble()
+}
+
+// arguments adds the calls that depend on an argument. Each block loads it over
+// the call's number, so its last branch must leave on both sides.
+func (f filter) arguments(a *assembler) {
+	on := func(nr uint32, block func()) {
+		next := fmt.Sprintf("after %d", nr)
+		a.branch(opEqual, nr, "", next)
+		block()
+		a.label(next)
+	}
+	on(unix.SYS_CLONE, func() { a.argument(0); a.branch(opAnyBit, newNamespaces, "deny", "allow") })
+	on(unix.SYS_PRCTL, func() { a.argument(0); a.branch(opEqual, unix.PR_SET_PTRACER, "deny", "allow") })
+	on(unix.SYS_IOCTL, func() {
+		a.argument(1)
+		a.branch(opEqual, unix.TIOCSTI, "deny", "")
+		a.branch(opEqual, tiocLinux, "deny", "allow")
+	})
+	on(unix.SYS_SOCKETPAIR, func() { a.argument(0); a.branch(opEqual, unix.AF_UNIX, "allow", "deny") })
+	on(unix.SYS_SOCKET, func() { f.families(a) })
+	if f.Sockets != tcpClients {
+		return
+	}
+	// What of TCP passes Landlock by (tcp(7)): a connection by the first message
+	// (MSG_FASTOPEN), listening on a port that was not bound, another protocol.
+	for _, send := range []struct{ nr, flags uint32 }{{unix.SYS_SENDTO, 3}, {unix.SYS_SENDMSG, 2}, {unix.SYS_SENDMMSG, 3}} {
+		on(send.nr, func() { a.argument(send.flags); a.branch(opAnyBit, unix.MSG_FASTOPEN, "deny", "allow") })
+	}
+	on(unix.SYS_LISTEN, func() { a.argument(0); a.branch(opAtLeast, 0, "deny", "deny") })
+	on(unix.SYS_SETSOCKOPT, func() {
+		a.argument(1)
+		a.branch(opEqual, unix.IPPROTO_TCP, "", "allow")
+		a.argument(2)
+		a.branch(opEqual, tcpULP, "deny", "allow")
+	})
+}
+
+// families adds what socket may be called with: AF_VSOCK, AF_PACKET, AF_ALG and
+// all others that are not named are denied.
+func (f filter) families(a *assembler) {
+	a.argument(0)
+	if f.Unix {
+		a.branch(opEqual, unix.AF_UNIX, "allow", "")
+	}
+	switch f.Sockets {
+	case ipSockets:
+		a.branch(opEqual, unix.AF_INET, "allow", "")
+		a.branch(opEqual, unix.AF_INET6, "allow", "")
+		a.branch(opEqual, unix.AF_NETLINK, "", "deny")
+		a.argument(2)
+		a.branch(opEqual, unix.NETLINK_ROUTE, "allow", "deny")
+	case tcpClients:
+		a.branch(opEqual, unix.AF_INET, "type", "")
+		a.branch(opEqual, unix.AF_INET6, "type", "deny")
+		a.label("type")
+		a.argument(1)
+		a.emit(opAnd, 0xf) // without SOCK_NONBLOCK and SOCK_CLOEXEC
+		a.branch(opEqual, unix.SOCK_STREAM, "", "deny")
+		a.argument(2)
+		a.branch(opEqual, 0, "allow", "")
+		a.branch(opEqual, unix.IPPROTO_TCP, "allow", "deny") // MPTCP is another protocol
+	default:
+		a.branch(opAtLeast, 0, "deny", "deny")
+	}
+}
+
+// load puts the filter on the calling thread and what it starts, for ever. The
+// goroutine must be locked to its thread, and must end without unlocking it.
+func (f filter) load() error {
+	prog, err := f.program()
+	if err != nil {
+		return err
+	}
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("no_new_privs: %w", err)
+	}
+	fprog := unix.SockFprog{Len: uint16(len(prog)), Filter: &prog[0]}
+	if _, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&fprog))); errno != 0 {
+		return fmt.Errorf("seccomp: %w", errno)
+	}
+	return nil
+}
+
+// file returns the program in a file in memory, as bwrap --seccomp reads it.
+// The caller closes it.
+func (f filter) file() (*os.File, error) {
+	prog, err := f.program()
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	for _, i := range prog {
+		_ = binary.Write(&b, binary.NativeEndian, i)
+	}
+	fd, err := unix.MemfdCreate("seccomp", unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("memfd: %w", err)
+	}
+	file := os.NewFile(uintptr(fd), "seccomp")
+	if _, err = file.Write(b.Bytes()); err == nil {
+		_, err = file.Seek(0, 0)
+	}
+	if err != nil {
+		file.Close()
+		return nil, fmt.Errorf("seccomp program: %w", err)
+	}
+	return file, nil
+}
