@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"handrail/guard"
+	"handrail/tools/place"
 )
 
 func (a *BashArgs) facts(j *job) (*guard.Facts, error) {
@@ -19,7 +20,7 @@ func (a *BashArgs) facts(j *job) (*guard.Facts, error) {
 			return nil, fmt.Errorf("field \"cwd\": %w", err)
 		}
 	}
-	if d, err := openDir(dir, false); err != nil {
+	if d, err := place.OpenDir(dir, false); err != nil {
 		return nil, fmt.Errorf("field \"cwd\" must name an existing directory: %w", err)
 	} else {
 		d.Close()

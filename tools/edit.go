@@ -9,19 +9,20 @@ import (
 	"unicode/utf8"
 
 	"handrail/guard"
+	"handrail/tools/place"
 )
 
 func (a *EditArgs) do(_ context.Context, j *job, facts *guard.Facts) *Result {
 	path, shared := ofFile(facts)
-	s, err := openSlot(path, false, shared)
+	s, err := place.OpenSlot(path, false, shared)
 	if err != nil {
 		return failed(err)
 	}
-	defer s.close()
-	if !s.exists {
+	defer s.Close()
+	if !s.Exists {
 		return failed(fmt.Errorf("%s does not exist; create it with %s", path, Write))
 	}
-	before, err := s.read(maxText)
+	before, err := s.Read(maxText)
 	if err == nil {
 		err = expect(a.ExpectedSHA256, sum(before))
 	}
@@ -38,7 +39,7 @@ func (a *EditArgs) do(_ context.Context, j *job, facts *guard.Facts) *Result {
 	if len(c.content) > maxText {
 		return failed(fmt.Errorf("%s would be %d bytes; at most %d are allowed", path, len(c.content), maxText))
 	}
-	if err := s.put(c.content); err != nil {
+	if err := s.Put(c.content); err != nil {
 		return failed(err)
 	}
 	j.bytes = int64(len(c.content))

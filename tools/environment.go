@@ -26,10 +26,10 @@ var fixed = map[string]string{
 type form uint8
 
 const (
-	plain form = iota // any text
-	place             // an absolute path outside the workspace roots
-	link              // URLs without a user name or password
-	flags             // compiler flags that start no other program
+	plain  form = iota // any text
+	abroad             // an absolute path outside the workspace roots
+	link               // URLs without a user name or password
+	flags              // compiler flags that start no other program
 )
 
 // passed are the variables of the server that commands get too, where they
@@ -39,20 +39,20 @@ const (
 var passed = map[string]form{
 	"HOME": plain, "USER": plain, "LOGNAME": plain, "TZ": plain, "LANG": plain, "LANGUAGE": plain,
 	"LC_ALL": plain, "LC_CTYPE": plain, "LC_COLLATE": plain, "LC_MESSAGES": plain, "LC_NUMERIC": plain, "LC_TIME": plain,
-	"XDG_CACHE_HOME": place, "XDG_CONFIG_HOME": place, "XDG_DATA_HOME": place,
-	"GOPATH": place, "GOROOT": place, "GOMODCACHE": place, "GOCACHE": place, "GOBIN": place,
+	"XDG_CACHE_HOME": abroad, "XDG_CONFIG_HOME": abroad, "XDG_DATA_HOME": abroad,
+	"GOPATH": abroad, "GOROOT": abroad, "GOMODCACHE": abroad, "GOCACHE": abroad, "GOBIN": abroad,
 	"GOFLAGS": flags, "GOPROXY": link, "GOSUMDB": plain, "GOPRIVATE": plain, "GONOPROXY": plain, "GONOSUMDB": plain,
 	"GOTOOLCHAIN": plain, "CGO_ENABLED": plain,
-	"CARGO_HOME": place, "RUSTUP_HOME": place, "RUSTUP_TOOLCHAIN": plain,
-	"NVM_DIR": place, "FNM_DIR": place, "VOLTA_HOME": place, "PNPM_HOME": place,
-	"npm_config_registry": link, "npm_config_cache": place, "COREPACK_HOME": place,
-	"JAVA_HOME": place, "MAVEN_HOME": place, "GRADLE_USER_HOME": place, "ANDROID_HOME": place,
-	"VIRTUAL_ENV": plain, "CONDA_PREFIX": place, "PYENV_ROOT": place, "PYENV_VERSION": plain,
-	"PIP_INDEX_URL": link, "PIP_CACHE_DIR": place, "UV_CACHE_DIR": place,
-	"RBENV_ROOT": place, "GEM_HOME": place, "DOTNET_ROOT": place,
+	"CARGO_HOME": abroad, "RUSTUP_HOME": abroad, "RUSTUP_TOOLCHAIN": plain,
+	"NVM_DIR": abroad, "FNM_DIR": abroad, "VOLTA_HOME": abroad, "PNPM_HOME": abroad,
+	"npm_config_registry": link, "npm_config_cache": abroad, "COREPACK_HOME": abroad,
+	"JAVA_HOME": abroad, "MAVEN_HOME": abroad, "GRADLE_USER_HOME": abroad, "ANDROID_HOME": abroad,
+	"VIRTUAL_ENV": plain, "CONDA_PREFIX": abroad, "PYENV_ROOT": abroad, "PYENV_VERSION": plain,
+	"PIP_INDEX_URL": link, "PIP_CACHE_DIR": abroad, "UV_CACHE_DIR": abroad,
+	"RBENV_ROOT": abroad, "GEM_HOME": abroad, "DOTNET_ROOT": abroad,
 	"HTTP_PROXY": link, "HTTPS_PROXY": link, "NO_PROXY": plain,
 	"http_proxy": link, "https_proxy": link, "no_proxy": plain,
-	"SSL_CERT_FILE": place, "SSL_CERT_DIR": place, "NODE_EXTRA_CA_CERTS": place, "REQUESTS_CA_BUNDLE": place,
+	"SSL_CERT_FILE": abroad, "SSL_CERT_DIR": abroad, "NODE_EXTRA_CA_CERTS": abroad, "REQUESTS_CA_BUNDLE": abroad,
 }
 
 // system are the directories that end every PATH.
@@ -104,7 +104,7 @@ func narrow(env map[string]string, roots []string, id string) map[string]string 
 // fits reports whether value has the form.
 func (f form) fits(value string, roots []string) bool {
 	switch f {
-	case place:
+	case abroad:
 		return filepath.IsAbs(value) && !below(resolved(value), roots)
 	case link:
 		return !strings.Contains(value, "@")

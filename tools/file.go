@@ -5,10 +5,8 @@ package tools
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"unicode"
@@ -114,39 +112,4 @@ func onLine(path string) string {
 		return strconv.Quote(path)
 	}
 	return path
-}
-
-// slot is the place of one file in its directory: what stands there now, and
-// the way to put something else there in one step.
-type slot struct {
-	dir    handle
-	name   string
-	path   string
-	exists bool
-	st     unix.Stat_t // where it exists
-}
-
-// openSlot looks at path (absolute, resolved), whose directory is made with
-// create. What is there must be a regular file; shared says that it may have
-// other names.
-func openSlot(path string, create, shared bool) (*slot, error) {
-	dir, err := openDir(filepath.Dir(path), create)
-	if err != nil {
-		return nil, err
-	}
-	s := &slot{dir: dir, name: filepath.Base(path), path: path}
-	err = unix.Fstatat(int(dir.Fd()), s.name, &s.st, unix.AT_SYMLINK_NOFOLLOW)
-	switch s.exists = err == nil; {
-	case errors.Is(err, unix.ENOENT):
-		err = nil
-	case err == nil:
-		if err = regular(path, uint32(s.st.Mode)); err == nil && s.st.Nlink > 1 && !shared {
-			err = errMoved
-		}
-	}
-	if err != nil {
-		dir.Close()
-		return nil, err
-	}
-	return s, nil
 }

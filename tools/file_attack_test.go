@@ -17,6 +17,7 @@ import (
 
 	"handrail/elicit"
 	"handrail/guard"
+	"handrail/tools/place"
 )
 
 // TestSpecialFiles: nothing but a regular file is opened, and nothing hangs.
@@ -157,27 +158,27 @@ func TestStaleWrite(t *testing.T) {
 	b := newBench(t)
 	path := b.write(t, "f", "old")
 	other := b.write(t, "other", "theirs")
-	s, err := openSlot(path, false, false)
+	s, err := place.OpenSlot(path, false, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.close()
-	if _, err := s.read(maxText); err != nil {
+	defer s.Close()
+	if _, err := s.Read(maxText); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Rename(other, path); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.put([]byte("ours")); !errors.Is(err, errStale) || b.content(t, "f") != "theirs" {
+	if err := s.Put([]byte("ours")); !errors.Is(err, place.ErrStale) || b.content(t, "f") != "theirs" {
 		t.Errorf("%v, content %q", err, b.content(t, "f"))
 	}
-	fresh, err := openSlot(b.root+"/new", false, false)
+	fresh, err := place.OpenSlot(b.root+"/new", false, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer fresh.close()
+	defer fresh.Close()
 	b.write(t, "new", "theirs")
-	if err := fresh.put([]byte("ours")); !errors.Is(err, errStale) || b.content(t, "new") != "theirs" {
+	if err := fresh.Put([]byte("ours")); !errors.Is(err, place.ErrStale) || b.content(t, "new") != "theirs" {
 		t.Errorf("%v, content %q", err, b.content(t, "new"))
 	}
 	leftovers(t, b.root)
@@ -205,7 +206,7 @@ func TestSwapRace(t *testing.T) {
 	go func() {
 		defer close(done)
 		for !stop.Load() {
-			_ = exchange(unix.AT_FDCWD, b.root+"/d", b.root+"/evil")
+			_ = place.Exchange(unix.AT_FDCWD, b.root+"/d", b.root+"/evil")
 		}
 	}()
 	defer func() { stop.Store(true); <-done }()

@@ -18,6 +18,7 @@ import (
 	"handrail/guard"
 	"handrail/guard/disk"
 	"handrail/guard/shell"
+	"handrail/tools/place"
 )
 
 // job is one call on its way through the toolbox.
@@ -154,12 +155,12 @@ func unchanged(sources []guard.Source) error {
 
 // hashFile returns the SHA-256 of a regular file (path absolute, resolved).
 func hashFile(path string) (string, error) {
-	dir, err := openDir(filepath.Dir(path), false)
+	dir, err := place.OpenDir(filepath.Dir(path), false)
 	if err != nil {
 		return "", err
 	}
 	defer dir.Close()
-	f, st, err := openRegular(dir, filepath.Base(path))
+	f, st, err := place.OpenRegular(dir, filepath.Base(path))
 	if err != nil {
 		return "", err
 	}

@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"handrail/guard"
+	"handrail/tools/place"
 )
 
 // Limits of one page of safe_read.
@@ -28,12 +29,12 @@ const (
 
 func (a *ReadArgs) do(ctx context.Context, j *job, facts *guard.Facts) *Result {
 	path, _ := ofFile(facts)
-	dir, err := openDir(filepath.Dir(path), false)
+	dir, err := place.OpenDir(filepath.Dir(path), false)
 	if err != nil {
 		return failed(err)
 	}
 	defer dir.Close()
-	f, st, err := openRegular(dir, filepath.Base(path))
+	f, st, err := place.OpenRegular(dir, filepath.Base(path))
 	if err != nil {
 		return failed(err)
 	}

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"handrail/tools/place"
 )
 
 // callMark names the variable that holds the call's ID: by it, processes that
@@ -62,12 +64,12 @@ func (s *script) run(ctx context.Context) (*ending, error) {
 		cmd.Env = append(cmd.Env, name+"="+value)
 	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	dir, err := openDir(s.dir, false)
+	dir, err := place.OpenDir(s.dir, false)
 	if err != nil {
 		return nil, fmt.Errorf("open the working directory: %w", err)
 	}
 	defer dir.Close()
-	cmd.Dir = handlePath(dir, s.dir)
+	cmd.Dir = place.HandlePath(dir, s.dir)
 	if s.wrap != nil {
 		if err := s.wrap(cmd); err != nil {
 			return nil, fmt.Errorf("confine the command: %w", err)

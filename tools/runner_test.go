@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"handrail/internal/testkit"
+	"handrail/tools/place"
 )
 
 // start runs text with real bash in a new directory.
@@ -223,7 +224,7 @@ func TestRunnerWorkingDirectoryIsTheOneThatWasJudged(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := &script{text: "pwd", dir: filepath.Join(dir, "link"), id: newID(), timeout: time.Minute}
-	if _, err := s.run(t.Context()); !errors.Is(err, errMoved) {
+	if _, err := s.run(t.Context()); !errors.Is(err, place.ErrMoved) {
 		t.Errorf("a directory that became a link: %v", err)
 	}
 }

@@ -5,25 +5,26 @@ import (
 	"fmt"
 
 	"handrail/guard"
+	"handrail/tools/place"
 )
 
 func (a *WriteArgs) do(_ context.Context, j *job, facts *guard.Facts) *Result {
 	path, shared := ofFile(facts)
-	s, err := openSlot(path, true, shared)
+	s, err := place.OpenSlot(path, true, shared)
 	if err != nil {
 		return failed(err)
 	}
-	defer s.close()
+	defer s.Close()
 	if a.ExpectedSHA256 != "" {
 		if err := a.compare(s); err != nil {
 			return failed(err)
 		}
 	}
-	if err := s.put([]byte(a.Content)); err != nil {
+	if err := s.Put([]byte(a.Content)); err != nil {
 		return failed(err)
 	}
 	did := "created"
-	if s.exists {
+	if s.Exists {
 		did = "replaced"
 	}
 	j.bytes = int64(len(a.Content))
@@ -33,11 +34,11 @@ func (a *WriteArgs) do(_ context.Context, j *job, facts *guard.Facts) *Result {
 }
 
 // compare checks the slot's content against the hash that the caller read.
-func (a *WriteArgs) compare(s *slot) error {
-	if !s.exists {
-		return fmt.Errorf("%s does not exist, but expected_sha256 was given: leave it out to create the file", s.path)
+func (a *WriteArgs) compare(s *place.Slot) error {
+	if !s.Exists {
+		return fmt.Errorf("%s does not exist, but expected_sha256 was given: leave it out to create the file", s.Path)
 	}
-	old, err := s.read(hashMax)
+	old, err := s.Read(hashMax)
 	if err != nil {
 		return err
 	}

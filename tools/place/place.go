@@ -1,6 +1,9 @@
 //go:build linux || darwin
 
-package tools
+// Package place opens files and directories where a path was judged, and nowhere
+// else: no symbolic link is followed, and what is put there replaces exactly
+// what stood there, in one step.
+package place
 
 import (
 	"errors"
@@ -12,14 +15,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// errMoved says that a path is not what was judged.
-var errMoved = errors.New("the path changed while it was judged: a symbolic link stands in it now; nothing was done, try again")
+// ErrMoved says that a path is not what was judged.
+var ErrMoved = errors.New("the path changed while it was judged: a symbolic link stands in it now; nothing was done, try again")
 
-// openDir opens the directory path (absolute, resolved), one name at a time
+// OpenDir opens the directory path (absolute, resolved), one name at a time
 // and without following any symbolic link: what is opened is what was judged,
 // whatever is swapped meanwhile. With create, missing directories are made
 // (mode 0755 less the umask).
-func openDir(path string, create bool) (*os.File, error) {
+func OpenDir(path string, create bool) (*os.File, error) {
 	if !filepath.IsAbs(path) {
 		return nil, fmt.Errorf("%s is not absolute", path)
 	}
@@ -38,7 +41,7 @@ func openDir(path string, create bool) (*os.File, error) {
 			}
 		}
 		if err != nil && isLink(fd, name) {
-			err = errMoved
+			err = ErrMoved
 		}
 		unix.Close(fd)
 		if err != nil {
@@ -55,10 +58,10 @@ func isLink(dir int, name string) bool {
 	return unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil && st.Mode&unix.S_IFMT == unix.S_IFLNK
 }
 
-// openRegular opens the regular file name in dir for reading. It does not
+// OpenRegular opens the regular file name in dir for reading. It does not
 // follow a link, and waits for nothing: a directory, FIFO, device or socket is
 // an error that says so.
-func openRegular(dir *os.File, name string) (*os.File, unix.Stat_t, error) {
+func OpenRegular(dir *os.File, name string) (*os.File, unix.Stat_t, error) {
 	path := filepath.Join(dir.Name(), name)
 	var st unix.Stat_t
 	if err := unix.Fstatat(int(dir.Fd()), name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
@@ -92,7 +95,7 @@ func regular(path string, mode uint32) error {
 	case unix.S_IFREG:
 		return nil
 	case unix.S_IFLNK:
-		return errMoved
+		return ErrMoved
 	default:
 		return fmt.Errorf("%s %s; only regular files can be read and written", path, what[kind])
 	}

@@ -1,4 +1,4 @@
-package tools
+package place
 
 import (
 	"os"
@@ -9,5 +9,5 @@ import (
 // walkFlags open a directory on the way to a file.
 const walkFlags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
 
-// handlePath is the path from which a child starts in the open directory dir.
-func handlePath(_ *os.File, path string) string { return path }
+// HandlePath is the path from which a child starts in the open directory dir.
+func HandlePath(_ *os.File, path string) string { return path }

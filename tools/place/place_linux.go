@@ -1,4 +1,4 @@
-package tools
+package place
 
 import (
 	"os"
@@ -11,9 +11,9 @@ import (
 // list it.
 const walkFlags = unix.O_PATH | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
 
-// handlePath is a path of the open directory dir itself, for a child that
+// HandlePath is a path of the open directory dir itself, for a child that
 // starts in it; path where /proc is not there.
-func handlePath(dir *os.File, path string) string {
+func HandlePath(dir *os.File, path string) string {
 	h := "/proc/self/fd/" + strconv.Itoa(int(dir.Fd()))
 	if _, err := os.Stat(h); err != nil {
 		return path

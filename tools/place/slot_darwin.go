@@ -1,4 +1,4 @@
-package tools
+package place
 
 import (
 	"os"
@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func exchange(dir int, a, b string) error {
+func Exchange(dir int, a, b string) error {
 	return unix.RenameatxNp(dir, a, dir, b, unix.RENAME_SWAP)
 }
 

@@ -1,6 +1,6 @@
 //go:build linux || darwin
 
-package tools
+package place
 
 import (
 	"crypto/rand"
@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 
 	"golang.org/x/sys/unix"
 )
@@ -15,48 +16,83 @@ import (
 // handle is an open directory.
 type handle = *os.File
 
-// errStale says that somebody else changed the file meanwhile.
-var errStale = errors.New("the file was changed by somebody else meanwhile; nothing was written: read it again and redo the change")
+// ErrStale says that somebody else changed the file meanwhile.
+var ErrStale = errors.New("the file was changed by somebody else meanwhile; nothing was written: read it again and redo the change")
 
-// close lets go of the directory.
-func (s *slot) close() { s.dir.Close() }
+// Slot is the place of one file in its directory: what stands there now, and
+// the way to put something else there in one step.
+type Slot struct {
+	dir    handle
+	name   string
+	Path   string // absolute, resolved
+	Exists bool
+	st     unix.Stat_t // where it exists
+}
 
-// read returns the content, at most max bytes of it; more is an error. From
+// OpenSlot looks at path (absolute, resolved), whose directory is made with
+// create. What is there must be a regular file; shared says that it may have
+// other names.
+func OpenSlot(path string, create, shared bool) (*Slot, error) {
+	dir, err := OpenDir(filepath.Dir(path), create)
+	if err != nil {
+		return nil, err
+	}
+	s := &Slot{dir: dir, name: filepath.Base(path), Path: path}
+	err = unix.Fstatat(int(dir.Fd()), s.name, &s.st, unix.AT_SYMLINK_NOFOLLOW)
+	switch s.Exists = err == nil; {
+	case errors.Is(err, unix.ENOENT):
+		err = nil
+	case err == nil:
+		if err = regular(path, uint32(s.st.Mode)); err == nil && s.st.Nlink > 1 && !shared {
+			err = ErrMoved
+		}
+	}
+	if err != nil {
+		dir.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// Close lets go of the directory.
+func (s *Slot) Close() { s.dir.Close() }
+
+// Read returns the content, at most max bytes of it; more is an error. From
 // then on the slot stands for exactly that file.
-func (s *slot) read(max int64) ([]byte, error) {
-	f, st, err := openRegular(s.dir, s.name)
+func (s *Slot) Read(max int64) ([]byte, error) {
+	f, st, err := OpenRegular(s.dir, s.name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
 	if st.Nlink > 1 && s.st.Nlink <= 1 {
-		return nil, errMoved
+		return nil, ErrMoved
 	}
 	s.st = st
 	b, err := io.ReadAll(io.LimitReader(f, max+1))
 	if err == nil && int64(len(b)) > max {
-		err = fmt.Errorf("%s is larger than %d bytes", s.path, max)
+		err = fmt.Errorf("%s is larger than %d bytes", s.Path, max)
 	}
 	return b, err
 }
 
-// put makes data the content of the slot, in one step: all of it, or nothing.
+// Put makes data the content of the slot, in one step: all of it, or nothing.
 // Mode, owner, ACL and user attributes of a file that is replaced are kept as
 // far as the system lets us; a file that is not the one the slot stands for is
-// left alone (errStale).
-func (s *slot) put(data []byte) (err error) {
+// left alone (ErrStale).
+func (s *Slot) Put(data []byte) (err error) {
 	dir := int(s.dir.Fd())
 	mode := uint32(0o644) // less the umask
-	if s.exists {
+	if s.Exists {
 		mode = 0o600 // until it has the old file's mode
 		if err := unix.Faccessat(dir, s.name, unix.W_OK, unix.AT_EACCESS); err != nil {
-			return &os.PathError{Op: "write", Path: s.path, Err: err}
+			return &os.PathError{Op: "write", Path: s.Path, Err: err}
 		}
 	}
 	temp := ".handrail-" + rand.Text()[:16] + ".tmp"
 	fd, err := unix.Openat(dir, temp, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, mode)
 	if err != nil {
-		return &os.PathError{Op: "create a temporary file beside", Path: s.path, Err: err}
+		return &os.PathError{Op: "create a temporary file beside", Path: s.Path, Err: err}
 	}
 	defer func() {
 		if err != nil {
@@ -65,7 +101,7 @@ func (s *slot) put(data []byte) (err error) {
 	}()
 	f := os.NewFile(uintptr(fd), temp)
 	_, err = f.Write(data)
-	if err == nil && s.exists {
+	if err == nil && s.Exists {
 		err = s.dress(f)
 	}
 	if err == nil {
@@ -75,7 +111,7 @@ func (s *slot) put(data []byte) (err error) {
 		err = e
 	}
 	if err != nil {
-		return fmt.Errorf("write %s: %w", s.path, err)
+		return fmt.Errorf("write %s: %w", s.Path, err)
 	}
 	if err := s.install(dir, temp); err != nil {
 		return err
@@ -85,7 +121,7 @@ func (s *slot) put(data []byte) (err error) {
 }
 
 // dress gives the new file what the old one had besides its content.
-func (s *slot) dress(f *os.File) error {
+func (s *Slot) dress(f *os.File) error {
 	mode := uint32(s.st.Mode) & 0o1777 // set-id bits vouch for the content that goes, as write(2) sees it
 	var now unix.Stat_t
 	if err := unix.Fstat(int(f.Fd()), &now); err != nil {
@@ -96,7 +132,7 @@ func (s *slot) dress(f *os.File) error {
 			_ = f.Chown(-1, int(s.st.Gid)) // the group alone may be allowed
 		}
 	}
-	if old, _, err := openRegular(s.dir, s.name); err == nil {
+	if old, _, err := OpenRegular(s.dir, s.name); err == nil {
 		copyAttributes(old, f)
 		old.Close()
 	}
@@ -104,51 +140,51 @@ func (s *slot) dress(f *os.File) error {
 }
 
 // install puts temp in the slot's place.
-func (s *slot) install(dir int, temp string) error {
-	if !s.exists {
+func (s *Slot) install(dir int, temp string) error {
+	if !s.Exists {
 		err := renameNew(dir, temp, s.name)
 		if errors.Is(err, unix.EEXIST) {
-			return errStale
+			return ErrStale
 		}
-		return wrapPath("create", s.path, err)
+		return wrapPath("create", s.Path, err)
 	}
-	err := exchange(dir, temp, s.name)
+	err := Exchange(dir, temp, s.name)
 	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.ENOTSUP) {
-		return s.installPlain(dir, temp) // a file system without exchange
+		return s.installPlain(dir, temp) // a file system without Exchange
 	}
 	if errors.Is(err, unix.ENOENT) {
-		return errStale
+		return ErrStale
 	}
 	if err != nil {
-		return wrapPath("replace", s.path, err)
+		return wrapPath("replace", s.Path, err)
 	}
 	if s.is(dir, temp) { // what came out is what was read
 		_ = unix.Unlinkat(dir, temp, 0)
 		return nil
 	}
-	if err := exchange(dir, temp, s.name); err != nil {
-		return wrapPath("put back", s.path, err)
+	if err := Exchange(dir, temp, s.name); err != nil {
+		return wrapPath("put back", s.Path, err)
 	}
-	return errStale
+	return ErrStale
 }
 
 // installPlain compares, then renames: a moment lies between the two.
-func (s *slot) installPlain(dir int, temp string) error {
+func (s *Slot) installPlain(dir int, temp string) error {
 	if !s.is(dir, s.name) {
-		return errStale
+		return ErrStale
 	}
-	return wrapPath("replace", s.path, unix.Renameat(dir, temp, dir, s.name))
+	return wrapPath("replace", s.Path, unix.Renameat(dir, temp, dir, s.name))
 }
 
 // is reports whether name is the file that the slot stands for, unchanged.
-func (s *slot) is(dir int, name string) bool {
+func (s *Slot) is(dir int, name string) bool {
 	var st unix.Stat_t
 	return unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil &&
 		st.Dev == s.st.Dev && st.Ino == s.st.Ino && st.Size == s.st.Size && modified(&st) == modified(&s.st)
 }
 
 // syncDir makes the new name durable where the directory may be opened.
-func (s *slot) syncDir() {
+func (s *Slot) syncDir() {
 	fd, err := unix.Openat(int(s.dir.Fd()), ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err == nil {
 		_ = unix.Fsync(fd)
