@@ -23,6 +23,10 @@ type Decision struct {
 	Digest string `json:"digest"`
 	// Granted says that a person's earlier grant turned ask into allow.
 	Granted bool `json:"granted,omitempty"`
+	// Grant is the ID of that grant where it is kept in the store.
+	Grant string `json:"grant,omitempty"`
+	// GrantFault says why grants could not be looked up, so that none counted.
+	GrantFault string `json:"grant_fault,omitempty"`
 	// Validator says how the validator settled llm; nil where it was not asked.
 	Validator *Validation `json:"validator,omitempty"`
 }
@@ -52,7 +56,7 @@ type Manager struct {
 	// is deny; anything looser than ask counts as ask.
 	Fallback Verdict
 	// Grants holds what people approved; nil means nothing was.
-	Grants *Grants
+	Grants Ledger
 	// Revision names the policy: digests made under another one do not match.
 	Revision string
 }
@@ -62,16 +66,33 @@ type Manager struct {
 func (m *Manager) Evaluate(ctx context.Context, c *EvalContext) *Decision {
 	d := m.Judge(c)
 	if d.Verdict == VerdictLLM {
-		if m.Validator != nil && m.Grants.covers(c, d.Digest) { // a person has said yes to it: nothing overrules that
-			d.Verdict, d.Granted = VerdictAllow, true
+		if m.Validator != nil && m.granted(ctx, c, d) { // a person has said yes to it: nothing overrules that
 			return d
 		}
 		d = m.settle(ctx, c, d)
 	}
-	if d.Verdict == VerdictAsk && m.Grants.covers(c, d.Digest) {
-		d.Verdict, d.Granted = VerdictAllow, true
+	if d.Verdict == VerdictAsk {
+		m.granted(ctx, c, d)
 	}
 	return d
+}
+
+// granted turns d into allow where a grant covers the call, and reports that. A
+// ledger that fails covers nothing, and d says so. A pattern answers ask only.
+func (m *Manager) granted(ctx context.Context, c *EvalContext, d *Decision) bool {
+	if m.Grants == nil || d.Verdict != VerdictAsk && d.Verdict != VerdictLLM {
+		return false
+	}
+	g, ok, err := m.Grants.Cover(ctx, c, d)
+	if err != nil {
+		d.GrantFault = err.Error()
+		return false
+	}
+	if !ok || g.Scope == Always && d.Verdict != VerdictAsk {
+		return false
+	}
+	d.Verdict, d.Granted, d.Grant = VerdictAllow, true, g.ID
+	return true
 }
 
 // Judge gives the verdict of the rules alone, before validator, fallback and
