@@ -15,6 +15,7 @@ import (
 	"handrail/guard/command"
 	"handrail/guard/shell"
 	"handrail/tools"
+	"handrail/tools/sandbox"
 )
 
 // The test binary is also the server that tests start as a process of its own.
@@ -79,6 +80,9 @@ func toolbox(log string) (*tools.Toolbox, error) {
 		},
 		Reader: &shell.Reader{Table: &command.Table{}, Home: "/nonexistent", Env: map[string]string{"PATH": os.Getenv("PATH"), "HOME": "/nonexistent"}},
 		Audit:  a,
+		Sandbox: func(roots []string) (sandbox.Sandbox, error) {
+			return sandbox.Open(sandbox.Settings{Tier: sandbox.None, Roots: roots})
+		},
 	}, nil
 }
 

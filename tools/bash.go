@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os/exec"
 	"strings"
 	"time"
 
 	"handrail/guard"
 	"handrail/tools/place"
+	"handrail/tools/sandbox"
 )
 
 func (a *BashArgs) facts(j *job) (*guard.Facts, error) {
@@ -50,21 +50,23 @@ func (a *BashArgs) source(facts *guard.Facts) string {
 }
 
 func (a *BashArgs) do(ctx context.Context, j *job, facts *guard.Facts) *Result {
-	s := &script{text: a.source(facts), dir: facts.Dir, env: j.env, id: j.id, timeout: defaultTimeout, progress: j.call.Progress}
+	box, err := j.box.boxes.get(j.call.Session, j.call.Roots, j.box.Sandbox)
+	if err != nil {
+		return failed(fmt.Errorf("nothing ran: %w", err))
+	}
+	s := &script{text: a.source(facts), dir: facts.Dir, env: j.env, id: j.id, timeout: defaultTimeout, progress: j.call.Progress,
+		box: box, policy: &sandbox.Policy{Roots: j.call.Roots, Home: j.box.Reader.Home, Scratch: j.env["TMPDIR"]}}
 	if a.TimeoutMS > 0 {
 		s.timeout = time.Duration(a.TimeoutMS) * time.Millisecond
 	}
 	if len(s.text) > maxCommand {
 		return failed(fmt.Errorf("the command is %d bytes; at most %d can be passed to bash: write a script with %s and run that", len(s.text), maxCommand, Write))
 	}
-	if j.box.Wrap != nil {
-		s.wrap = func(cmd *exec.Cmd) error { return j.box.Wrap(cmd, facts) }
-	}
 	e, err := s.run(ctx)
 	if err != nil {
 		return failed(fmt.Errorf("nothing ran: %w", err))
 	}
-	res := &Result{ExitCode: &e.code, TimedOut: e.timedOut, DurationMS: e.took.Milliseconds()}
+	res := &Result{ExitCode: &e.Code, TimedOut: e.timedOut, DurationMS: e.took.Milliseconds()}
 	var cutOut, cutErr bool
 	res.Stdout, cutOut = e.out.Text()
 	res.Stderr, cutErr = e.err.Text()
@@ -72,7 +74,7 @@ func (a *BashArgs) do(ctx context.Context, j *job, facts *guard.Facts) *Result {
 	n, _ := e.out.Progress()
 	m, _ := e.err.Progress()
 	j.bytes = n + m
-	notes := []string{fmt.Sprintf("exit code %d", e.code), seconds(e.took)}
+	notes := []string{fmt.Sprintf("exit code %d", e.Code), seconds(e.took)}
 	switch {
 	case e.timedOut:
 		res.IsError, res.Reason = true, fmt.Sprintf("timed out after %s; the command and all it started were ended", seconds(s.timeout))

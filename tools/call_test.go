@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
-	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +13,7 @@ import (
 
 	"handrail/elicit"
 	"handrail/guard"
+	"handrail/tools/sandbox"
 )
 
 // TestNoRecordNoRun: a log that cannot be written stops everything.
@@ -144,20 +144,42 @@ func TestArguments(t *testing.T) {
 	}
 }
 
-// TestWrap: what a sandbox puts before the command runs it, and when it cannot,
+// TestSandboxIsOpenedOnceAndEnds: the commands of a session share a sandbox,
+// others have their own; it ends with the session, and where there is none,
 // nothing runs.
-func TestWrap(t *testing.T) {
+func TestSandboxIsOpenedOnceAndEnds(t *testing.T) {
 	b := newBench(t)
-	b.Wrap = func(cmd *exec.Cmd, facts *guard.Facts) error {
-		cmd.Args = append([]string{"env", "WRAPPED=" + facts.Dir, cmd.Path}, cmd.Args[1:]...)
-		cmd.Path = "/usr/bin/env"
-		return nil
+	opened := 0
+	b.Sandbox = func(roots []string) (sandbox.Sandbox, error) {
+		if opened++; !slices.Equal(roots, []string{b.root}) {
+			t.Errorf("roots %q", roots)
+		}
+		return sandbox.Open(sandbox.Settings{Tier: sandbox.None, Roots: roots})
 	}
-	if res := b.bash(t, "printenv WRAPPED", nil); res.Stdout != b.root+"\n" {
-		t.Errorf("%+v", res)
+	for range 3 {
+		b.bash(t, "true", nil)
 	}
-	b.Wrap = func(*exec.Cmd, *guard.Facts) error { return errors.New("no sandbox here") }
-	if res := b.bash(t, "touch made", nil); !res.IsError || exists(b.root+"/made") || !strings.Contains(res.Text, "no sandbox here") {
-		t.Errorf("%+v", res)
+	if opened != 1 {
+		t.Errorf("opened %d times in one session", opened)
+	}
+	b.Do(t.Context(), Call{Tool: Bash, Input: json.RawMessage(`{"command":"true"}`), Roots: []string{b.root}, Session: "other"})
+	if opened != 2 {
+		t.Errorf("two sessions share a sandbox")
+	}
+	b.EndSession("s")
+	if b.bash(t, "true", nil); opened != 3 {
+		t.Errorf("a sandbox outlived its session")
+	}
+	if err := b.Close(); err != nil {
+		t.Error(err)
+	}
+	b.Sandbox = func([]string) (sandbox.Sandbox, error) { return nil, errors.New("no sandbox here") }
+	for range 2 {
+		if res := b.bash(t, "touch made", nil); !res.IsError || exists(b.root+"/made") || !strings.Contains(res.Text, "no sandbox here") {
+			t.Errorf("%+v", res)
+		}
+	}
+	if b.Sandbox = nil; !b.bash(t, "touch made", nil).IsError || exists(b.root+"/made") {
+		t.Error("it ran without a sandbox")
 	}
 }

@@ -91,13 +91,19 @@ func (c *creations) end(session string) {
 	delete(c.made, session)
 }
 
-// EndSession forgets what hangs on a session: its grants, and which files it
-// made.
+// EndSession ends what hangs on a session: its sandboxes with everything that
+// runs in them, its grants, and the knowledge of the files it made.
 func (b *Toolbox) EndSession(session string) {
+	_ = b.boxes.end(func(s string) bool { return s == session })
 	b.created.end(session)
 	if b.Guard != nil && b.Guard.Grants != nil {
 		b.Guard.Grants.EndSession(session)
 	}
+}
+
+// Close ends the sandboxes of every session.
+func (b *Toolbox) Close() error {
+	return b.boxes.end(func(string) bool { return true })
 }
 
 // made reports whether this call's session made a file.

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"handrail/tools/sandbox"
 )
 
 // fixed are the variables that every command gets: they keep programs from
@@ -97,7 +99,7 @@ func narrow(env map[string]string, roots []string, id string) map[string]string 
 		}
 	}
 	out["PATH"] = searchPath(env["PATH"], roots)
-	out[callMark] = id
+	out[sandbox.Mark] = id
 	return out
 }
 

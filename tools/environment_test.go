@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"handrail/internal/testkit"
+
+	"handrail/tools/sandbox"
 )
 
 func TestEnvironmentIsBuilt(t *testing.T) {
@@ -53,7 +55,7 @@ func TestEnvironmentIsBuilt(t *testing.T) {
 		t.Errorf("GOFLAGS %q", got["GOFLAGS"])
 	}
 	narrowed := narrow(env, []string{bin}, "id")
-	if strings.Contains(narrowed["PATH"], bin) || narrowed[callMark] != "id" || env[callMark] != "" {
+	if strings.Contains(narrowed["PATH"], bin) || narrowed[sandbox.Mark] != "id" || env[sandbox.Mark] != "" {
 		t.Errorf("narrowed: %q", narrowed)
 	}
 }
@@ -66,7 +68,7 @@ func TestCommandsGetTheEnvironment(t *testing.T) {
 	for line := range strings.SplitSeq(strings.TrimSpace(res.Stdout), "\n") {
 		name, value, _ := strings.Cut(line, "=")
 		switch {
-		case b.Reader.Env[name] == value, name == "PWD" && value == b.root, name == callMark && value == res.CallID, name == "SHLVL", name == "_":
+		case b.Reader.Env[name] == value, name == "PWD" && value == b.root, name == sandbox.Mark && value == res.CallID, name == "SHLVL", name == "_":
 		default:
 			t.Errorf("unexpected %s", line)
 		}
@@ -87,8 +89,8 @@ git status --short; git log --oneline | wc -l; git diff --stat; git clone -q . c
 git ls-remote "ext::$PWD/evil" || true`, time.Minute)
 	out, _ := e.out.Text()
 	errs, _ := e.err.Text()
-	if e.code != 0 || !strings.Contains(out, " M f") || !strings.Contains(out, "1 file changed") || !strings.Contains(errs, "transport 'ext' not allowed") {
-		t.Errorf("exit %d: %s%s", e.code, out, errs)
+	if e.Code != 0 || !strings.Contains(out, " M f") || !strings.Contains(out, "1 file changed") || !strings.Contains(errs, "transport 'ext' not allowed") {
+		t.Errorf("exit %d: %s%s", e.Code, out, errs)
 	}
 	if exists(dir + "/ran") {
 		t.Error("git ran what the repository names")

@@ -16,6 +16,7 @@ import (
 	"handrail/guard/command"
 	"handrail/guard/shell"
 	"handrail/internal/testkit"
+	"handrail/tools/sandbox"
 )
 
 // person is who answers in a test.
@@ -68,6 +69,9 @@ func newBench(t testing.TB) *bench {
 			Default: []guard.Rule{speak("test/default", guard.VerdictAllow, func(guard.Effect) bool { return true })}},
 		Reader: &shell.Reader{Table: table, Home: root, Env: Environment([]string{root}, state), Roots: []string{root}},
 		Audit:  log,
+		Sandbox: func(roots []string) (sandbox.Sandbox, error) {
+			return sandbox.Open(sandbox.Settings{Tier: sandbox.None, Roots: roots})
+		},
 	}}
 }
 

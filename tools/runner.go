@@ -5,22 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"sync"
-	"syscall"
 	"time"
 
 	"handrail/tools/place"
+	"handrail/tools/sandbox"
 )
-
-// callMark names the variable that holds the call's ID: by it, processes that
-// left the call's session are found again.
-const callMark = "HANDRAIL_CALL"
 
 // Times of ending a command.
 const (
 	grace   = 2 * time.Second        // from SIGTERM to SIGKILL
-	dying   = 5 * time.Second        // from SIGKILL to the end, at most
 	drain   = 100 * time.Millisecond // of silence on the pipes after the end
 	drainUp = time.Second            // at most, while something still writes
 )
@@ -30,83 +24,71 @@ type script struct {
 	text     string
 	dir      string // absolute, resolved
 	env      map[string]string
-	id       string // value of callMark in env
+	id       string // of the call
 	timeout  time.Duration
-	wrap     func(*exec.Cmd) error // may change the command before it starts; may be nil
-	progress func(string)          // may be nil
+	box      sandbox.Sandbox
+	policy   *sandbox.Policy
+	progress func(string) // may be nil
 }
 
 // ending is how a run ended.
 type ending struct {
+	sandbox.Status
 	out, err  capture
-	code      int
 	timedOut  bool
 	cancelled bool
 	ended     int // processes that outlived bash and were ended
 	took      time.Duration
 }
 
-// run runs the script and returns when bash has ended and all it started is
-// gone, as far as it can be found. It never waits for the end of a pipe that
-// something silent holds open. The error says that nothing ran.
+// run runs the script in its sandbox and returns when bash has ended and all it
+// started is gone. It never waits for the end of a pipe that something silent
+// holds open. The error says that nothing ran.
 func (s *script) run(ctx context.Context) (*ending, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	cmd := exec.Command("bash", "--noprofile", "--norc", "-c", "--", s.text) // "--": the text may begin with a dash
-	var err error
-	if cmd.Path, err = lookBash(); err != nil {
+	bash, err := lookBash()
+	if err != nil {
 		return nil, err
 	}
-	cmd.Err = nil
-	cmd.Env = []string{"PWD=" + s.dir}
-	for name, value := range s.env {
-		cmd.Env = append(cmd.Env, name+"="+value)
-	}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	dir, err := place.OpenDir(s.dir, false)
 	if err != nil {
 		return nil, fmt.Errorf("open the working directory: %w", err)
 	}
 	defer dir.Close()
-	cmd.Dir = place.HandlePath(dir, s.dir)
-	if s.wrap != nil {
-		if err := s.wrap(cmd); err != nil {
-			return nil, fmt.Errorf("confine the command: %w", err)
-		}
+	cmd := &sandbox.Command{Path: bash, Args: []string{"bash", "--noprofile", "--norc", "-c", "--", s.text}, // "--": the text may begin with a dash
+		Dir: s.dir, Env: []string{"PWD=" + s.dir}, ID: s.id}
+	if s.box.Enforcement().Tier == sandbox.None { // elsewhere the directory is one of the sandbox's own mounts
+		cmd.Dir = place.HandlePath(dir, s.dir)
+	}
+	for name, value := range s.env {
+		cmd.Env = append(cmd.Env, name+"="+value)
 	}
 	e := &ending{}
-	outR, outW, err := os.Pipe()
-	if err != nil {
+	var p *pipes
+	if p, cmd.Stdout, cmd.Stderr, err = openPipes(&e.out, &e.err); err != nil {
 		return nil, err
 	}
-	defer outR.Close()
-	errR, errW, err := os.Pipe()
-	if err != nil {
-		outW.Close()
-		return nil, err
-	}
-	defer errR.Close()
-	cmd.Stdout, cmd.Stderr = outW, errW // Stdin nil is /dev/null
 	began := time.Now()
-	err = cmd.Start()
-	outW.Close()
-	errW.Close()
+	process, err := s.box.Start(ctx, s.policy, cmd)
+	cmd.Stdout.Close()
+	cmd.Stderr.Close()
 	if err != nil {
+		p.close()
 		return nil, fmt.Errorf("start bash: %w", err)
 	}
-	s.attend(ctx, cmd, e, newPipes(map[*os.File]*capture{outR: &e.out, errR: &e.err}))
+	s.attend(ctx, process, e, p)
 	e.took = time.Since(began)
 	return e, nil
 }
 
 // attend waits for a started command and ends it and what it started.
-func (s *script) attend(ctx context.Context, cmd *exec.Cmd, e *ending, p *pipes) {
-	family := family{leader: cmd.Process.Pid, mark: callMark + "=" + s.id}
+func (s *script) attend(ctx context.Context, process sandbox.Process, e *ending, p *pipes) {
 	exited := make(chan struct{})
 	go func() {
 		defer close(exited)
-		awaitExit(cmd.Process.Pid) // leaves it unreaped: its number is not used again yet
+		process.Wait()
 	}()
 	stop := s.report(e)
 	timeout := time.NewTimer(s.timeout)
@@ -114,27 +96,19 @@ func (s *script) attend(ctx context.Context, cmd *exec.Cmd, e *ending, p *pipes)
 	select {
 	case <-exited:
 		p.settle()
-		e.ended = family.end(grace)
+		e.ended = process.End(grace)
 	case <-timeout.C:
 		e.timedOut = true
-		family.end(grace)
+		process.End(grace)
 	case <-ctx.Done():
 		e.cancelled = true
-		family.end(grace)
+		process.End(grace)
 	}
 	<-exited
 	p.settle() // whoever held the pipes is gone: this reads what is left
 	p.close()
 	stop()
-	var exit *exec.ExitError
-	if err := cmd.Wait(); errors.As(err, &exit) {
-		e.code = exit.ExitCode()
-		if ws, ok := exit.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
-			e.code = 128 + int(ws.Signal())
-		}
-	} else if err != nil {
-		e.code = 126
-	}
+	e.Status = process.Wait()
 }
 
 // report tells progress at most twice a second, and every 5 s when there is
@@ -175,70 +149,6 @@ func (s *script) report(e *ending) (stop func()) {
 		}
 	}()
 	return sync.OnceFunc(func() { close(done) })
-}
-
-// pipes are the streams of a command while they are read.
-type pipes struct {
-	files []*os.File
-	done  chan struct{} // closed when all have ended
-	moved chan struct{} // gets a value when something came
-}
-
-func newPipes(streams map[*os.File]*capture) *pipes {
-	p := &pipes{done: make(chan struct{}), moved: make(chan struct{}, 1)}
-	var wg sync.WaitGroup
-	for f, c := range streams {
-		p.files = append(p.files, f)
-		wg.Go(func() { p.copy(f, c) })
-	}
-	go func() { wg.Wait(); close(p.done) }()
-	return p
-}
-
-func (p *pipes) copy(f *os.File, c *capture) {
-	buf := make([]byte, 32<<10)
-	for {
-		n, err := f.Read(buf)
-		if n > 0 {
-			_, _ = c.Write(buf[:n])
-			select {
-			case p.moved <- struct{}{}:
-			default:
-			}
-		}
-		if err != nil {
-			return
-		}
-	}
-}
-
-// settle waits until the pipes have ended, or were silent for a moment, or
-// something kept writing for too long.
-func (p *pipes) settle() {
-	quiet := time.NewTimer(drain)
-	defer quiet.Stop()
-	latest := time.NewTimer(drainUp)
-	defer latest.Stop()
-	for {
-		select {
-		case <-p.done:
-			return
-		case <-quiet.C:
-			return
-		case <-latest.C:
-			return
-		case <-p.moved:
-			quiet.Reset(drain)
-		}
-	}
-}
-
-// close ends the reading, also of a pipe that somebody still holds.
-func (p *pipes) close() {
-	for _, f := range p.files {
-		f.Close()
-	}
-	<-p.done
 }
 
 // lookBash finds bash in the system's directories, not in a PATH.

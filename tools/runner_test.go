@@ -17,6 +17,7 @@ import (
 
 	"handrail/internal/testkit"
 	"handrail/tools/place"
+	"handrail/tools/sandbox"
 )
 
 // start runs text with real bash in a new directory.
@@ -29,7 +30,8 @@ func startIn(t *testing.T, ctx context.Context, dir, text string, timeout time.D
 	t.Helper()
 	testkit.Require(t, "bash", "apt-get install bash")
 	id := newID()
-	s := &script{text: text, dir: dir, id: id, timeout: timeout, env: narrow(environment(os.Environ(), nil, dir), nil, id)}
+	s := &script{text: text, dir: dir, id: id, timeout: timeout, env: narrow(environment(os.Environ(), nil, dir), nil, id),
+		box: unheld(t), policy: &sandbox.Policy{}}
 	e, err := s.run(ctx)
 	if err != nil {
 		t.Fatalf("run %q: %v", text, err)
@@ -37,11 +39,32 @@ func startIn(t *testing.T, ctx context.Context, dir, text string, timeout time.D
 	return e, dir
 }
 
+// unheld is a sandbox that holds nothing.
+func unheld(t testing.TB) sandbox.Sandbox {
+	t.Helper()
+	box, err := sandbox.Open(sandbox.Settings{Tier: sandbox.None})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := box.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return box
+}
+
+// alive reports whether pid runs; a zombie does not.
+func alive(pid int) bool {
+	state, err := exec.Command("ps", "-o", "stat=", "-p", strconv.Itoa(pid)).Output()
+	return err == nil && !bytes.HasPrefix(state, []byte("Z"))
+}
+
 // plainBash is bash as the runner starts it, and nothing else.
 func plainBash(text, dir string) *exec.Cmd {
 	cmd := exec.Command("bash", "--noprofile", "--norc", "-c", text)
 	cmd.Dir = dir
-	cmd.Env = []string{"PWD=" + dir, callMark + "=x"}
+	cmd.Env = []string{"PWD=" + dir, sandbox.Mark + "=x"}
 	for k, v := range environment(os.Environ(), nil, dir) {
 		cmd.Env = append(cmd.Env, k+"="+v)
 	}
@@ -78,8 +101,8 @@ func TestRunnerIsTransparent(t *testing.T) {
 			}
 			got, _ := e.out.Text()
 			gotErr, _ := e.err.Text()
-			if got != out.String() || gotErr != errs.String() || e.code != code {
-				t.Errorf("got %q, %q, exit %d\nbash %q, %q, exit %d", got, gotErr, e.code, out.String(), errs.String(), code)
+			if got != out.String() || gotErr != errs.String() || e.Code != code {
+				t.Errorf("got %q, %q, exit %d\nbash %q, %q, exit %d", got, gotErr, e.Code, out.String(), errs.String(), code)
 			}
 		})
 	}
@@ -127,8 +150,8 @@ func TestRunnerLeavesNothingBehind(t *testing.T) {
 				if e.timedOut != (end == "timeout") || e.cancelled != (end == "cancel") {
 					t.Errorf("timed out %v, cancelled %v", e.timedOut, e.cancelled)
 				}
-				if end == "exit" && (e.code != 0 || e.ended == 0) {
-					t.Errorf("exit code %d, %d ended; want 0 and some", e.code, e.ended)
+				if end == "exit" && (e.Code != 0 || e.ended == 0) {
+					t.Errorf("exit code %d, %d ended; want 0 and some", e.Code, e.ended)
 				}
 				if out, _ := e.out.Text(); !strings.Contains(out, "ready") {
 					t.Errorf("output %q lacks what was written before the end", out)
@@ -152,8 +175,8 @@ func TestRunnerLeavesNothingBehind(t *testing.T) {
 func TestRunnerTakesTextForAScript(t *testing.T) {
 	for _, text := range []string{"-x", "-i", "--version", "+x", "-s", "--", "-c 'touch made'"} {
 		e, dir := start(t, t.Context(), text, time.Minute)
-		if errs, _ := e.err.Text(); e.code != 127 || !strings.Contains(errs, "command not found") || exists(dir+"/made") {
-			t.Errorf("%q: exit %d, %q", text, e.code, errs)
+		if errs, _ := e.err.Text(); e.Code != 127 || !strings.Contains(errs, "command not found") || exists(dir+"/made") {
+			t.Errorf("%q: exit %d, %q", text, e.Code, errs)
 		}
 	}
 }
@@ -188,8 +211,8 @@ func TestRunnerManyAtOnce(t *testing.T) {
 	for i := range 50 {
 		wg.Go(func() {
 			e, _ := start(t, t.Context(), fmt.Sprintf("echo %d; setsid sleep 100 >/dev/null 2>&1 & sleep 0.2; echo %d; exit %d", i, i, i), time.Minute)
-			if out, _ := e.out.Text(); out != fmt.Sprintf("%d\n%d\n", i, i) || e.code != i {
-				t.Errorf("call %d: exit %d, output %q", i, e.code, out)
+			if out, _ := e.out.Text(); out != fmt.Sprintf("%d\n%d\n", i, i) || e.Code != i {
+				t.Errorf("call %d: exit %d, output %q", i, e.Code, out)
 			}
 		})
 	}
@@ -201,7 +224,7 @@ func TestRunnerProgress(t *testing.T) {
 	dir, id := resolved(t.TempDir()), newID()
 	var mu sync.Mutex
 	var told []string
-	s := &script{text: "echo one; sleep 0.8; echo two; sleep 0.8; for i in $(seq 5000); do echo $i; done", dir: dir, id: id, timeout: time.Minute,
+	s := &script{box: unheld(t), policy: &sandbox.Policy{}, text: "echo one; sleep 0.8; echo two; sleep 0.8; for i in $(seq 5000); do echo $i; done", dir: dir, id: id, timeout: time.Minute,
 		env:      narrow(environment(os.Environ(), nil, dir), nil, id),
 		progress: func(m string) { mu.Lock(); told = append(told, m); mu.Unlock() }}
 	if _, err := s.run(t.Context()); err != nil {
@@ -213,7 +236,7 @@ func TestRunnerProgress(t *testing.T) {
 		t.Errorf("told %q", told)
 	}
 	s.progress = func(string) { panic("broken listener") }
-	if e, err := s.run(t.Context()); err != nil || e.code != 0 {
+	if e, err := s.run(t.Context()); err != nil || e.Code != 0 {
 		t.Errorf("with a broken listener: %v", err)
 	}
 }
@@ -223,7 +246,7 @@ func TestRunnerWorkingDirectoryIsTheOneThatWasJudged(t *testing.T) {
 	if err := os.Symlink("/etc", filepath.Join(dir, "link")); err != nil {
 		t.Fatal(err)
 	}
-	s := &script{text: "pwd", dir: filepath.Join(dir, "link"), id: newID(), timeout: time.Minute}
+	s := &script{box: unheld(t), policy: &sandbox.Policy{}, text: "pwd", dir: filepath.Join(dir, "link"), id: newID(), timeout: time.Minute}
 	if _, err := s.run(t.Context()); !errors.Is(err, place.ErrMoved) {
 		t.Errorf("a directory that became a link: %v", err)
 	}

@@ -7,7 +7,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"os/exec"
 	"sync/atomic"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 	"handrail/guard"
 	"handrail/guard/audit"
 	"handrail/guard/shell"
+	"handrail/tools/sandbox"
 )
 
 // Names of the tools.
@@ -26,7 +26,7 @@ const (
 )
 
 // Toolbox does guarded calls. It is safe for concurrent use and must not be
-// copied. The zero value refuses every call.
+// copied. The zero value refuses every call. Close ends it.
 type Toolbox struct {
 	Guard *guard.Manager
 	// Reader reads scripts. Its Env is the environment that commands get (see
@@ -37,12 +37,13 @@ type Toolbox struct {
 	AskTimeout time.Duration
 	// Waiting caps the questions that are open at once; zero means 16.
 	Waiting int
-	// Wrap, where not nil, changes a command of safe_bash before it starts: a
-	// sandbox puts itself before its arguments. An error refuses the run.
-	Wrap func(*exec.Cmd, *guard.Facts) error
+	// Sandbox opens what holds the commands of a session whose workspace has
+	// these roots; see sandbox.Open. Nil refuses every command.
+	Sandbox func(roots []string) (sandbox.Sandbox, error)
 
 	open    atomic.Int32 // questions that wait for an answer
 	created creations    // files that sessions made
+	boxes   boxes        // sandboxes of sessions
 }
 
 // Call is one call of a tool, whoever brought it.

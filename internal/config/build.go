@@ -114,15 +114,18 @@ func (c *Config) Open() (*System, error) {
 		s.Guard.Validator = validator
 		validator.Start()
 	}
-	s.Toolbox = &tools.Toolbox{Guard: s.Guard, Reader: s.Reader, Audit: log, AskTimeout: c.AskTimeout}
+	s.Toolbox = &tools.Toolbox{Guard: s.Guard, Reader: s.Reader, Audit: log, AskTimeout: c.AskTimeout, Sandbox: c.sandbox}
 	return s, nil
 }
 
 // AuditLog is the path of the audit log.
 func (c *Config) AuditLog() string { return filepath.Join(c.State, "audit.jsonl") }
 
-// Close removes the scratch directory and closes the log.
+// Close ends what runs, removes the scratch directory and closes the log.
 func (s *System) Close() error {
+	if s.Toolbox != nil {
+		_ = s.Toolbox.Close()
+	}
 	if s.scratch != nil {
 		if err := s.scratch(); err != nil && !os.IsNotExist(err) {
 			s.Log.Close()
