@@ -4,6 +4,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"handrail/guard"
 )
 
 // The tables of sensitive names. All are in lower case and compared with the
@@ -22,10 +24,6 @@ var secretNames = []string{
 // secretTrees hold secrets, or decide who may log in where.
 var secretTrees = []string{".ssh", ".gnupg", ".aws", ".azure", ".kube/config", ".docker/config.json", ".config/gcloud", ".config/gh", ".config/hub", ".config/op", ".config/rclone", ".config/doctl",
 	".password-store", ".local/share/keyrings", "library/keychains", ".terraform.d", ".fly", ".cargo/credentials", ".cargo/credentials.toml", ".gem/credentials", "etc/ssl/private", "etc/sudoers.d"}
-
-// gitTrees are what git itself obeys; writing them can make git run programs.
-// Source: git-config(1), githooks(5), gitattributes(5), gitmodules(5).
-var gitTrees = []string{".git/hooks", ".git/config", ".git/config.worktree", ".git/info", ".git/objects/info/alternates"}
 
 // harmlessNames mark examples and public halves.
 var harmlessNames = []string{".env.example", ".env.sample", ".env.template", ".env.dist", ".env.defaults", ".env.schema", ".env.*.example", ".env.*.sample", ".env.*.template",
@@ -55,26 +53,6 @@ var publicNames = []string{"*.pub", "known_hosts*", "authorized_keys*", "*cert*.
 
 // publicTrees hold certificates and packages, not keys.
 var publicTrees = []string{"/etc/ssl/certs", "/etc/pki/ca-trust", "/etc/pki/tls/certs", "/usr", "/lib", "/lib64", "/nix/store", "/System", "/Library/Frameworks", "/etc/ca-certificates"}
-
-// clientNames are files that editors, agents, shells and tools obey, so that
-// writing one makes something run. Source: clients' documentation; the
-// protected paths of codex and sandbox-runtime.
-var clientNames = []string{
-	".mcp.json", "mcp.json", "opencode.json", "opencode.jsonc", "claude_desktop_config.json", ".claude.json", ".aider.conf.yml", ".envrc", ".tool-versions", ".mise.toml", "mise.toml",
-	".pre-commit-config.yaml", ".pre-commit-config.yml", "lefthook.yml", "lefthook.yaml", ".lefthook.yml", ".gitmodules", ".gitattributes", ".gitconfig",
-	".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", ".kshrc", ".mkshrc", ".cshrc", ".tcshrc", ".login", ".logout",
-	".inputrc", ".xinitrc", ".xprofile", ".xsessionrc", ".xsession", ".pam_environment", ".vimrc", ".gvimrc", ".exrc", ".nvimrc", ".nvim.lua", ".emacs", ".dir-locals.el", ".gdbinit", ".lldbinit", ".psqlrc", ".sqliterc",
-	".irbrc", ".pryrc", ".rprofile", ".pythonrc", ".pythonrc.py", "sitecustomize.py", "usercustomize.py", ".screenrc", ".tmux.conf", ".curlrc", ".wgetrc", ".lesskey", ".lessfilter",
-	"crontab", ".crontab",
-}
-
-// clientTrees are directories of the same kind.
-var clientTrees = []string{
-	".claude", ".cursor", ".codex", ".gemini", ".agents", ".bitcode", ".handrail", ".continue", ".windsurf", ".zed", ".roo", ".clinerules", ".kiro", ".opencode", ".config/opencode", ".config/goose", ".amp",
-	".vscode/settings.json", ".vscode/tasks.json", ".vscode/launch.json", ".vscode/mcp.json", ".vscode/extensions.json", ".idea", ".devcontainer", ".husky", ".githooks",
-	".config/fish", ".config/nvim", ".vim", ".emacs.d", ".config/emacs", ".config/git", ".config/systemd", ".config/autostart", ".config/environment.d", ".local/share/applications", ".local/bin",
-	"library/launchagents", "library/launchdaemons", "etc/cron.d", "etc/cron.daily", "etc/cron.hourly", "etc/profile.d", "etc/init.d", "var/spool/cron",
-}
 
 // wholeTrees are directories of which clients obey only some parts, but
 // removing or moving them takes those parts too.
@@ -135,7 +113,7 @@ func secretName(file string) bool {
 // repository. Locks that a git left behind and messages of commits are not.
 func gitFile(file string) bool {
 	lower := strings.ToLower(file)
-	if !inTree(gitTrees, lower) && nameIs([]string{"*.lock", "*_editmsg", "*_msg"}, lower) {
+	if !inTree(guard.GitTrees, lower) && nameIs([]string{"*.lock", "*_editmsg", "*_msg"}, lower) {
 		return false
 	}
 	return inTree([]string{".git"}, lower)

@@ -53,7 +53,7 @@ func sensitive(pol Policy) []guard.Rule {
 					return
 				}
 				lower := strings.ToLower(e.Target)
-				if nameIs(clientNames, lower) || inTree(clientTrees, lower) || takesAll(e) && inWhole(lower, wholeTrees...) {
+				if nameIs(guard.ClientNames, lower) || inTree(guard.ClientTrees, lower) || inTree(guard.SystemTrees, lower) || takesAll(e) && inWhole(lower, wholeTrees...) {
 					p.Report(i, guard.VerdictAsk, would(p, i)+", which other programs obey", "describe the change and let the user make it")
 				}
 			}),
@@ -82,7 +82,7 @@ func mayBeSensitive(p *guard.Pass, i int, e guard.Effect) bool {
 		if !strings.HasPrefix(name, ".") && !strings.HasPrefix(name, "id_") {
 			return false
 		}
-		return slices.ContainsFunc([][]string{secretNames, clientNames, secretTrees, clientTrees, gitTrees}, func(table []string) bool {
+		return slices.ContainsFunc([][]string{secretNames, guard.ClientNames, secretTrees, guard.ClientTrees, guard.GitTrees}, func(table []string) bool {
 			return slices.ContainsFunc(table, func(s string) bool { return strings.HasPrefix(s, name) })
 		})
 	}
