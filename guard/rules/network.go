@@ -7,20 +7,12 @@ import (
 	"strings"
 
 	"handrail/guard"
+	"handrail/guard/host"
 )
 
 // KnownHosts are registries and forges that development tools read from all
 // day. It is the usual value of Policy.Hosts.
-func KnownHosts() []string {
-	return []string{
-		"github.com", "*.github.com", "*.githubusercontent.com", "gitlab.com", "*.gitlab.com", "bitbucket.org", "codeberg.org", "git.sr.ht",
-		"*.npmjs.org", "*.yarnpkg.com", "jsr.io", "npm.jsr.io", "deno.land",
-		"pypi.org", "files.pythonhosted.org", "*.golang.org", "golang.org", "go.dev", "pkg.go.dev",
-		"crates.io", "*.crates.io", "docs.rs", "static.rust-lang.org", "rubygems.org", "*.rubygems.org",
-		"*.maven.apache.org", "*.maven.org", "plugins.gradle.org", "services.gradle.org", "packagist.org", "*.packagist.org",
-		"api.nuget.org", "hex.pm", "*.hex.pm", "pub.dev", "nodejs.org",
-	}
-}
+func KnownHosts() host.List { return host.Known() }
 
 // network is the family of what goes over the network.
 func network(pol Policy) []guard.Rule {
@@ -144,9 +136,9 @@ func hostName(e guard.Effect) string {
 	return e.Target
 }
 
-// host returns the host of "host[:port]" in lower case, without the brackets of
+// hostOf returns the host of "host[:port]" in lower case, without the brackets of
 // an IPv6 address, a user or the root's dot.
-func host(target string) string {
+func hostOf(target string) string {
 	h := strings.ToLower(target)
 	h = h[strings.LastIndexByte(h, '@')+1:]
 	if strings.HasPrefix(h, "[") {
@@ -161,7 +153,7 @@ func host(target string) string {
 
 // loopback reports whether target is this machine.
 func loopback(target string) bool {
-	h := host(target)
+	h := hostOf(target)
 	if h == "localhost" || strings.HasSuffix(h, ".localhost") {
 		return true
 	}
@@ -171,17 +163,12 @@ func loopback(target string) bool {
 
 // private reports whether a port is opened for this machine alone.
 func private(e guard.Effect) bool {
-	addr, err := netip.ParseAddr(host(e.Target))
+	addr, err := netip.ParseAddr(hostOf(e.Target))
 	return e.Exact && loopback(e.Target) && (err != nil || !addr.Unmap().IsUnspecified())
 }
 
-// known reports whether target is one of hosts ("example.org", "*.example.org").
-func known(hosts []string, target string) bool {
-	h := host(target)
-	return slices.ContainsFunc(hosts, func(pattern string) bool {
-		if suffix, ok := strings.CutPrefix(pattern, "*"); ok {
-			return strings.HasPrefix(suffix, ".") && strings.HasSuffix(h, suffix) && len(h) > len(suffix)
-		}
-		return h != "" && h == strings.ToLower(pattern)
-	})
+// known reports whether target is one of hosts.
+func known(hosts host.List, target string) bool {
+	name, err := host.Name(hostOf(target))
+	return err == nil && hosts.Knows(name)
 }

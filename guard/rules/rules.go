@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"handrail/guard"
+	"handrail/guard/host"
 )
 
 // Policy is what the rules need to know about the place they judge in.
@@ -19,8 +20,8 @@ type Policy struct {
 	// absolute; writing below them is denied, reading of secrets too.
 	Own []string
 	// Hosts may be read from without a question, besides loopback: registries
-	// and forges. "example.org" or "*.example.org". KnownHosts is a usual list.
-	Hosts []string
+	// and forges. KnownHosts is a usual list.
+	Hosts host.List
 	// Scratch are directories outside the roots in which writing and deleting
 	// needs no question: the private temporary directory of the session.
 	// Absolute and resolved. Empty: none.

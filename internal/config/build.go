@@ -12,6 +12,7 @@ import (
 	"handrail/guard"
 	"handrail/guard/audit"
 	"handrail/guard/command"
+	"handrail/guard/host"
 	"handrail/guard/rules"
 	"handrail/guard/shell"
 	"handrail/tools"
@@ -37,7 +38,11 @@ func (c *Config) Judge(env map[string]string) (*Judge, error) {
 		return nil, fmt.Errorf("command table: %w", err)
 	}
 	j := &Judge{Table: table}
-	policy := rules.Policy{Home: c.Home, Own: c.Own(), Hosts: slices.Concat(rules.KnownHosts(), c.Hosts)}
+	hosts, err := host.Parse(slices.Concat(host.Lists(), c.Hosts)...)
+	if err != nil {
+		return nil, fmt.Errorf("hosts: %w", err)
+	}
+	policy := rules.Policy{Home: c.Home, Own: c.Own(), Hosts: hosts}
 	policy.Root = c.root
 	if scratch := env["TMPDIR"]; scratch != "" { // only tools.Environment sets it
 		policy.Scratch = []string{scratch}

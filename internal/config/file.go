@@ -15,6 +15,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"handrail/guard"
+	"handrail/guard/host"
 	"handrail/guard/rules"
 )
 
@@ -204,11 +205,8 @@ func setHosts(hosts *[]string, n *yaml.Node) error {
 	if err != nil {
 		return err
 	}
-	for _, h := range words {
-		name := strings.TrimPrefix(h, "*.")
-		if strings.ContainsAny(name, "*/:@ ") || !strings.Contains(name, ".") {
-			return fmt.Errorf("%q is no host: want example.org or *.example.org", h)
-		}
+	if _, err := host.Parse(words...); err != nil {
+		return err
 	}
 	*hosts = words
 	return nil
