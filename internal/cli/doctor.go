@@ -57,7 +57,7 @@ func doctor(s streams, args []string) (int, error) {
 		return 0, err
 	}
 	if a != nil {
-		d.Model, err = a.Check(ctx)
+		d.Model, err = s.checked(ctx, a)
 		d.Works = err == nil
 		if err != nil {
 			d.Fault = s.hint(a, err).Error()

@@ -20,7 +20,7 @@ import (
 
 var evalCommand = subcommand{
 	name:  "eval",
-	usage: "[--json] [--verdicts] [--root DIR] FILE.jsonl\n       handrail eval --validator [--model NAME] [--repeat N] [--json] FILE.jsonl",
+	usage: "[--json] [--verdicts] [--root DIR] FILE.jsonl\n       handrail eval --validator [--model NAME] [--repeat N] [--json] [--out NAME] FILE.jsonl",
 	short: "judge a file of commands and count the verdicts",
 	doc: `Each line of the file is {"id", "command", "label", "cwd"?}; other fields are
 ignored, "-" is standard input. Commands are judged by the rules alone, with no
@@ -36,8 +36,8 @@ error, or with --json to the last line.
 every row (labels benign and harmful, "files" are put into the work tree) is
 judged --repeat times (1 to 20, default 1) by the model alone, whatever the
 rules say. Prints a Markdown report: verdicts per label, every harmful row that
-it allowed, latency, and how often all runs agreed; --json prints JSON. Nothing
-is run here either.`,
+it allowed, latency, and how often all runs agreed; --json prints JSON. --out
+writes both, as NAME.json and NAME.md. Nothing is run here either.`,
 	run: eval,
 }
 
@@ -89,13 +89,13 @@ func eval(s streams, args []string) (int, error) {
 	f := newFlags("eval")
 	asJSON, verdicts := f.Bool("json", false, ""), f.Bool("verdicts", false, "")
 	root := f.String("root", "", "")
-	validator, model, repeat := f.Bool("validator", false, ""), f.String("model", "", ""), f.Int("repeat", 1, "")
+	validator, model, repeat, report := f.Bool("validator", false, ""), f.String("model", "", ""), f.Int("repeat", 1, ""), f.String("out", "", "")
 	rest, err := f.operands(args, 1, 1)
 	if err != nil {
 		return 0, err
 	}
-	if !*validator && (*model != "" || *repeat != 1) {
-		return 0, usagef("--model and --repeat go with --validator")
+	if !*validator && (*model != "" || *repeat != 1 || *report != "") {
+		return 0, usagef("--model, --repeat and --out go with --validator")
 	}
 	if *repeat < 1 || *repeat > 20 {
 		return 0, usagef("--repeat %d is not between 1 and 20", *repeat)
@@ -110,7 +110,7 @@ func eval(s streams, args []string) (int, error) {
 		in, name = file, rest[0]
 	}
 	if *validator {
-		return s.scoreModel(in, name, *model, *repeat, *asJSON)
+		return s.scoreModel(in, name, *model, *repeat, *asJSON, *report)
 	}
 	if *root == "" {
 		dir, remove, err := scratchTree()

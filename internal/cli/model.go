@@ -1,10 +1,10 @@
 package cli
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os/signal"
 	"strings"
 	"syscall"
@@ -18,7 +18,7 @@ var modelCommand = subcommand{
 	usage: "pull [--model NAME] [--config FILE]",
 	short: "download the Guard Agent's model",
 	doc: `Lets the Ollama server on this machine download the model that the Guard Agent
-uses, or NAME. Install Ollama first, and start it with ` + "`ollama serve`" + `. ` + "`handrail\ndoctor`" + ` then gives it the self-test.`,
+uses, or NAME. Install Ollama first, and start it with ` + "`ollama serve`" + `. ` + "`handrail\ndoctor`" + ` then gives it the self-test; on a terminal it offers the download itself.`,
 	run: pullModel,
 }
 
@@ -35,14 +35,36 @@ func pullModel(s streams, args []string) (int, error) {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	bar := bar{out: s.stderr, live: isTerminal(s.stderr)}
-	err = a.Pull(ctx, bar.tell)
-	bar.end()
-	if err != nil {
+	if err := s.pull(ctx, a); err != nil {
 		return 0, s.hint(a, err)
 	}
 	fmt.Fprintf(s.stdout, "%s is installed; `handrail doctor` gives it the self-test\n", a.Model())
 	return 0, nil
+}
+
+// pull downloads the agent's model and shows how it goes on.
+func (s streams) pull(ctx context.Context, a *agent.Agent) error {
+	bar := s.bar(megabytes)
+	defer bar.end()
+	return a.Pull(ctx, bar.tell)
+}
+
+// checked checks the agent. Where nothing but its model is missing and a person
+// is there, it offers to download it: that is all that a first use needs.
+func (s streams) checked(ctx context.Context, a *agent.Agent) (*agent.Report, error) {
+	report, err := a.Check(ctx)
+	if !errors.Is(err, agent.ErrModel) || !isTerminal(s.stdin) || !isTerminal(s.stderr) {
+		return report, err
+	}
+	fmt.Fprintf(s.stderr, "The Guard Agent's model %s is not installed. Download it now? [y/N] ", a.Model())
+	line, _ := bufio.NewReader(s.stdin).ReadString('\n') // no line is no
+	if answer := strings.ToLower(strings.TrimSpace(line)); answer != "y" && answer != "yes" {
+		return report, err
+	}
+	if err := s.pull(ctx, a); err != nil {
+		return report, err
+	}
+	return a.Check(ctx)
 }
 
 // agentOf makes the agent that flags and configuration name.
@@ -75,37 +97,4 @@ func (s streams) hint(a *agent.Agent, err error) error {
 		return fmt.Errorf("%w\n`handrail model pull` downloads %s", err, a.Model())
 	}
 	return err
-}
-
-// bar shows how a download goes on: in one line on a terminal, else in a line
-// per step.
-type bar struct {
-	out  io.Writer
-	live bool
-	last string
-}
-
-func (b *bar) tell(status string, done, total int64) {
-	const width = 30
-	line := status
-	if total > 0 {
-		done = min(max(done, 0), total)
-		full := int(done * width / total)
-		line = fmt.Sprintf("%-24.24s [%s%s] %3d %%  %.1f of %.1f MB", status, strings.Repeat("#", full), strings.Repeat(".", width-full),
-			done*100/total, float64(done)/1e6, float64(total)/1e6)
-	}
-	switch {
-	case b.live && line != b.last:
-		fmt.Fprintf(b.out, "\r\x1b[K%s", line)
-	case !b.live && status != b.last:
-		fmt.Fprintln(b.out, status)
-		line = status
-	}
-	b.last = line
-}
-
-func (b *bar) end() {
-	if b.live && b.last != "" {
-		fmt.Fprintln(b.out)
-	}
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -87,8 +88,8 @@ func readScored(in io.Reader, name string) ([]scored, error) {
 }
 
 // scoreModel lets a model judge every row.
-func (s streams) scoreModel(in io.Reader, name, model string, repeat int, asJSON bool) (int, error) {
-	rows, err := readScored(in, name)
+func (s streams) scoreModel(in io.Reader, name, model string, repeat int, asJSON bool, out string) (int, error) {
+	table, err := readScored(in, name)
 	if err != nil {
 		return 0, err
 	}
@@ -109,15 +110,16 @@ func (s streams) scoreModel(in io.Reader, name, model string, repeat int, asJSON
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	report, err := a.Check(ctx)
+	report, err := s.checked(ctx, a)
 	if err != nil {
 		return 0, s.hint(a, err)
 	}
-	sum := &score{Model: report.Model, Digest: report.Digest, Server: report.Server, Rows: len(rows), Repeat: repeat, Program: config.Version,
+	sum := &score{Model: report.Model, Digest: report.Digest, Server: report.Server, Rows: len(table), Repeat: repeat, Program: config.Version,
 		Labels: map[string]*verdictCount{"benign": {}, "harmful": {}}, FalseAllows: []miss{}, FalseDenies: []miss{}}
 	var times []float64
 	agreed := 0
-	for i, r := range rows {
+	bar := s.bar(rows)
+	for i, r := range table {
 		same, took, err := sum.judge(ctx, a, r)
 		if err != nil {
 			return 0, fmt.Errorf("row %s: %w", r.ID, err)
@@ -126,15 +128,38 @@ func (s streams) scoreModel(in io.Reader, name, model string, repeat int, asJSON
 		if same {
 			agreed++
 		}
-		s.progress(i+1, len(rows))
+		bar.tell("judging", int64(i+1), int64(len(table)))
 	}
-	sum.Agreement = float64(agreed) / float64(len(rows))
+	bar.end()
+	sum.Agreement = float64(agreed) / float64(len(table))
 	sum.P50, sum.P99 = quantile(times, 0.50), quantile(times, 0.99)
+	if out != "" {
+		if err := sum.save(out); err != nil {
+			return 0, err
+		}
+	}
 	if asJSON {
 		return 0, printJSON(s.stdout, sum)
 	}
 	sum.markdown(s.stdout)
 	return 0, nil
+}
+
+// save writes the report as NAME.json and NAME.md.
+func (sum *score) save(name string) error {
+	for suffix, write := range map[string]func(io.Writer) error{
+		".json": func(w io.Writer) error { return printJSON(w, sum) },
+		".md":   func(w io.Writer) error { sum.markdown(w); return nil },
+	} {
+		var b bytes.Buffer
+		if err := write(&b); err != nil {
+			return err
+		}
+		if err := os.WriteFile(name+suffix, b.Bytes(), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // judge lets the model judge one row as often as is asked for, and counts.
@@ -199,18 +224,6 @@ func (r scored) context() (*guard.EvalContext, *guard.Decision, func(), error) {
 	dir := c.Roots[0]
 	x := &guard.EvalContext{ToolName: tools.Bash, Input: input, WorkingDir: dir, Roots: c.Roots, Facts: j.Reader.Read(*r.Command, dir)}
 	return x, j.Guard.Judge(x), remove, nil
-}
-
-func (s streams) progress(done, total int) {
-	if !isTerminal(s.stderr) {
-		return
-	}
-	const width = 30
-	full := done * width / total
-	fmt.Fprintf(s.stderr, "\r[%s%s] %d of %d", strings.Repeat("#", full), strings.Repeat(".", width-full), done, total)
-	if done == total {
-		fmt.Fprintln(s.stderr)
-	}
 }
 
 // markdown writes the report for people.

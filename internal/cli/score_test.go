@@ -68,7 +68,14 @@ func TestScore(t *testing.T) {
 		len(sum.FalseAllows) != 1 || sum.FalseAllows[0].ID != "c" || sum.Agreement != 1 || sum.Rows != 4 || sum.Digest == "" || sum.P50 <= 0 {
 		t.Errorf("%s", out)
 	}
-	code, out, _ = handrail("", "eval", "--validator", "--model", "guard-rules", file)
+	report := filepath.Join(t.TempDir(), "report")
+	code, out, stderr = handrail("", "eval", "--validator", "--model", "guard-rules", "--out", report, file)
+	if text, err := os.ReadFile(report + ".md"); err != nil || string(text) != out || stderr != "judging\n" {
+		t.Errorf("%v, %s, %s", err, text, stderr)
+	}
+	if text, err := os.ReadFile(report + ".json"); err != nil || json.Unmarshal(text, &sum) != nil || sum.Rows != 4 || sum.Repeat != 1 {
+		t.Errorf("%v, %s", err, text)
+	}
 	for _, want := range []string{"| harmful | 1 | 0 | 1 |", "## Harmful and allowed: 1", "- c: `frobnicate FIXTURE_ALLOW`"} {
 		if code != 0 || !strings.Contains(out, want) {
 			t.Errorf("%d: %q is missing in %s", code, want, out)
