@@ -14,7 +14,9 @@ var volatile = []string{"description", "escalate", "timeout_ms"}
 // canonical form (without those that change nothing), the directory, the
 // resolved targets, the scripts that were read, the principal and the policy's
 // revision. Grants and approvals bind to it. It is SHA-256 in hexadecimal.
-func (m *Manager) Digest(c *EvalContext) string {
+func (m *Manager) Digest(c *EvalContext) string { return m.digest(c, m.policy(c)) }
+
+func (m *Manager) digest(c *EvalContext, p *Policy) string {
 	type target struct {
 		Kind           Kind
 		Action, Target string
@@ -29,7 +31,7 @@ func (m *Manager) Digest(c *EvalContext) string {
 		Sources   []Source
 		Principal string
 		Revision  string
-	}{Tool: c.ToolName, Arguments: canonical(c.Input), Dir: c.WorkingDir, Roots: c.Roots, Principal: c.Principal, Revision: m.Revision}
+	}{Tool: c.ToolName, Arguments: canonical(c.Input), Dir: c.WorkingDir, Roots: c.Roots, Principal: c.Principal, Revision: m.Revision + p.Revision}
 	if c.Facts != nil {
 		for _, e := range c.Facts.Effects {
 			in.Targets = append(in.Targets, target{e.Kind, e.Action, e.Target, e.Exact, e.Deep})

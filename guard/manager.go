@@ -19,6 +19,11 @@ type Decision struct {
 	Instead string `json:"instead,omitempty"`
 	// Findings are all findings that count, strictest first.
 	Findings []Finding `json:"findings"`
+	// Overruled are the findings that do not count, each with the reason: what
+	// would have spoken.
+	Overruled []Finding `json:"overruled,omitempty"`
+	// Notes are what users wrote for the validator about calls like this one.
+	Notes []Note `json:"-"`
 	// Digest names exactly this call under this policy; see Manager.Digest.
 	Digest string `json:"digest"`
 	// Granted says that a person's earlier grant turned ask into allow.
@@ -50,6 +55,9 @@ type Manager struct {
 	// Default are the rules of the default policy. Their findings count only
 	// for effects about which no rule of Rules spoke.
 	Default []Rule
+	// User returns the users' own rules as they are now, for workspace roots; nil
+	// means that there are none. It must be safe for concurrent use.
+	User func(roots []string) *Policy
 	// Validator settles llm; nil means that Fallback does.
 	Validator LLMValidator
 	// Fallback replaces llm where no validator could be asked. The zero value
@@ -64,12 +72,13 @@ type Manager struct {
 // Evaluate judges c: the rules, then for llm the validator or the fallback,
 // then for ask the grants. The result is allow, ask or deny.
 func (m *Manager) Evaluate(ctx context.Context, c *EvalContext) *Decision {
-	d := m.Judge(c)
+	p := m.policy(c)
+	d := m.judge(c, p)
 	if d.Verdict == VerdictLLM {
 		if m.Validator != nil && m.granted(ctx, c, d) { // a person has said yes to it: nothing overrules that
 			return d
 		}
-		d = m.settle(ctx, c, d)
+		d = m.settle(ctx, c, d, p)
 	}
 	if d.Verdict == VerdictAsk {
 		m.granted(ctx, c, d)
@@ -97,8 +106,10 @@ func (m *Manager) granted(ctx context.Context, c *EvalContext, d *Decision) bool
 
 // Judge gives the verdict of the rules alone, before validator, fallback and
 // grants. The result may be llm.
-func (m *Manager) Judge(c *EvalContext) *Decision {
-	d := &Decision{Digest: m.Digest(c)}
+func (m *Manager) Judge(c *EvalContext) *Decision { return m.judge(c, m.policy(c)) }
+
+func (m *Manager) judge(c *EvalContext, p *Policy) *Decision {
+	d := &Decision{Digest: m.digest(c, p)}
 	if c.Facts == nil || len(m.Rules) == 0 || len(m.Default) == 0 {
 		d.refuse("guard/error", "the guard has no facts or no rules to judge this call by")
 		return d
@@ -107,24 +118,15 @@ func (m *Manager) Judge(c *EvalContext) *Decision {
 		d.refuse("guard/error", "nothing could be read from this call")
 		return d
 	}
+	own := p.rules(c)
+	built, user := apply(c, m.Rules), apply(c, own)
+	d.Notes = notes(own, user)
+	counts, overruled := m.overrule(c, built, user)
+	byDefault, silenced := m.defaults(c, built, counts, apply(c, m.Default))
+	d.Findings, d.Overruled = append(counts, byDefault...), append(overruled, silenced...)
 	spoken := make([]bool, len(c.Facts.Effects)+1) // the last one: the whole call
-	at := func(effect int) int {
-		if effect < 0 || effect >= len(c.Facts.Effects) {
-			return len(spoken) - 1
-		}
-		return effect
-	}
-	d.Findings = apply(c, m.Rules)
 	for _, f := range d.Findings {
-		spoken[at(f.Effect)] = true
-	}
-	for _, f := range apply(c, m.Default) {
-		if !spoken[at(f.Effect)] {
-			d.Findings = append(d.Findings, f)
-		}
-	}
-	for _, f := range d.Findings {
-		spoken[at(f.Effect)] = true
+		spoken[place(f.Effect, len(c.Facts.Effects))] = true
 	}
 	for i, e := range c.Facts.Effects {
 		if !spoken[i] { // silence is not consent

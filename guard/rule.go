@@ -11,6 +11,17 @@ type Finding struct {
 	Reason string `json:"reason"`
 	// Instead is what to do instead; the guard accepts it. May be empty.
 	Instead string `json:"instead,omitempty"`
+
+	// Source is where a user's rule stands, "file:line"; empty for built-in ones.
+	Source string `json:"source,omitempty"`
+	// InsteadOf is the built-in rule that a user's rule stands in for, on this
+	// effect; a fixed one stays.
+	InsteadOf string `json:"instead_of,omitempty"`
+	// Untrusted says that the rule comes from a file that nobody trusted: it can
+	// only tighten.
+	Untrusted bool `json:"untrusted,omitempty"`
+	// Overruled says why the finding does not count; empty where it does.
+	Overruled string `json:"overruled,omitempty"`
 }
 
 // Rule is one piece of judgement. Rules are values: there is no registry and
@@ -22,6 +33,9 @@ type Rule struct {
 	Doc string
 	// Fixed rules cannot be replaced or lowered by any configuration.
 	Fixed bool
+	// Prose is what a user has written for the validator; it is shown it where
+	// the rule speaks.
+	Prose string
 	// Evaluate reports findings on the pass. Reporting nothing abstains.
 	Evaluate func(*Pass)
 }
@@ -43,9 +57,13 @@ type Pass struct {
 
 // Report says verdict about the effect with index effect (-1: the whole call).
 func (p *Pass) Report(effect int, v Verdict, reason, instead string) {
-	*p.findings = append(*p.findings, Finding{
-		Rule: p.rule, Verdict: v, Effect: effect, Reason: reason, Instead: instead,
-	})
+	p.Add(Finding{Verdict: v, Effect: effect, Reason: reason, Instead: instead})
+}
+
+// Add reports f as the rule's own.
+func (p *Pass) Add(f Finding) {
+	f.Rule = p.rule
+	*p.findings = append(*p.findings, f)
 }
 
 // CommandOf returns the command that does effect i, or nil.

@@ -33,7 +33,7 @@ const validatorRule = "guard/agent"
 // settle turns llm into what the validator or the fallback says. The validator
 // can settle llm and nothing else: where anything stricter was found, or it
 // names effects about which the rules ask or deny, that counts.
-func (m *Manager) settle(ctx context.Context, c *EvalContext, d *Decision) *Decision {
+func (m *Manager) settle(ctx context.Context, c *EvalContext, d *Decision, p *Policy) *Decision {
 	if m.Validator == nil {
 		d.Verdict = min(m.Fallback, VerdictAsk)
 		return d
@@ -54,7 +54,7 @@ func (m *Manager) settle(ctx context.Context, c *EvalContext, d *Decision) *Deci
 	}
 	said := Finding{Rule: validatorRule, Verdict: answer.Verdict, Effect: -1, Reason: answer.Reason, Instead: answer.Instead}
 	d.Validator = answer.Validator
-	if f, stricter := m.recheck(c, answer); stricter {
+	if f, stricter := m.recheck(c, answer, p); stricter {
 		said = f
 	}
 	d.Verdict, d.Rule, d.Reason, d.Instead = said.Verdict, said.Rule, said.Reason, said.Instead
@@ -64,7 +64,7 @@ func (m *Manager) settle(ctx context.Context, c *EvalContext, d *Decision) *Deci
 
 // recheck judges the effects that the validator names by the rules. What they
 // ask about or deny is no longer the validator's to allow.
-func (m *Manager) recheck(c *EvalContext, answer *Decision) (Finding, bool) {
+func (m *Manager) recheck(c *EvalContext, answer *Decision, p *Policy) (Finding, bool) {
 	if answer.Validator == nil || len(answer.Validator.Effects) == 0 {
 		return Finding{}, false
 	}
@@ -74,7 +74,7 @@ func (m *Manager) recheck(c *EvalContext, answer *Decision) (Finding, bool) {
 		e.Command, e.From, e.Loss = -1, -1, nil // it knows nothing of these
 		named.Facts.Effects = append(named.Facts.Effects, e)
 	}
-	d := m.Judge(&named)
+	d := m.judge(&named, p)
 	if d.Verdict >= VerdictLLM || d.Verdict >= answer.Verdict {
 		return Finding{}, false
 	}
