@@ -1,0 +1,116 @@
+//go:build linux || darwin
+
+package sandbox
+
+import (
+	"cmp"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// difference is what happened to protected paths during a run.
+type difference struct {
+	before, now map[string]*entry
+	known, gits []string // git directories, before and now
+	roots       []string
+	allowed     []string // what a person let be written
+
+	accepted []string // changes that stay
+}
+
+// changes returns the paths that must be taken back, outermost first, each once
+// as a whole: below a directory that appeared nothing else is listed.
+func (d *difference) changes() []string {
+	var paths, changed []string
+	for p := range d.now {
+		paths = append(paths, p)
+	}
+	for p := range d.before {
+		if d.now[p] == nil {
+			paths = append(paths, p)
+		}
+	}
+	slices.SortFunc(paths, func(a, b string) int { return cmp.Compare(a, b) })
+	for _, p := range paths {
+		was, now := d.before[p], d.now[p]
+		switch {
+		case was != nil && now != nil && was.equal(now):
+		case below(d.allowed, p), was == nil && d.mayAppear(p, now), now == nil && d.mayGo(p), was != nil && now != nil && d.mayChange(p, was, now):
+			d.accepted = append(d.accepted, p)
+		default:
+			changed = append(changed, p)
+		}
+	}
+	return changed
+}
+
+// part splits a path in a git directory; ok is false for others.
+func part(gits []string, path string) (git, name string, ok bool) {
+	for _, g := range gits { // the longest counts
+		if rest, in := strings.CutPrefix(path, g+"/"); in && len(g) > len(git) {
+			git, name, ok = g, rest, true
+		}
+	}
+	if ok {
+		top, _, _ := strings.Cut(name, "/")
+		ok = slices.ContainsFunc(gitParts, func(p string) bool { return p == name || p == top })
+	}
+	return git, name, ok
+}
+
+// mayAppear reports whether path, which was not there, makes nothing run: what
+// git init, clone, worktree add and submodule update make, and what was moved
+// together with the directory that holds it.
+func (d *difference) mayAppear(path string, e *entry) bool {
+	if fold(filepath.Base(path)) == ".git" { // a file that leads to a repository
+		return e.held && slices.Contains(d.gits, leadsTo(path, "gitdir: "))
+	}
+	if git, name, ok := part(d.gits, path); ok {
+		switch {
+		case name == "config" || name == "config.worktree":
+			return e.held && e.stamp.mode.IsRegular() && harmlessConfig(string(e.data), git, d.roots)
+		case name == "hooks":
+			return e.stamp.mode.IsDir()
+		case strings.HasPrefix(name, "hooks/"):
+			return strings.HasSuffix(name, ".sample") && e.stamp.mode.IsRegular()
+		case name == "commondir":
+			return slices.Contains(d.gits, leadsTo(path, ""))
+		case name == "info/exclude":
+			return e.held && onlyComments(string(e.data))
+		case name == "objects/info/alternates":
+			return !slices.Contains(d.known, git)
+		}
+		return false
+	}
+	for old, was := range d.before { // moved with its directory
+		if d.now[old] == nil && was.parent == e.parent && was.parent != 0 && filepath.Base(old) == filepath.Base(path) && was.equal(e) {
+			return true
+		}
+	}
+	return false
+}
+
+// mayGo reports whether path went together with the directory that holds it.
+func (d *difference) mayGo(path string) bool {
+	if git, _, ok := part(d.known, path); ok {
+		return !slices.Contains(d.gits, git)
+	}
+	if up := d.before[filepath.Dir(path)]; up != nil {
+		return d.now[filepath.Dir(path)] == nil && d.mayGo(filepath.Dir(path))
+	}
+	_, err := os.Lstat(filepath.Dir(path))
+	return err != nil
+}
+
+// mayChange reports whether git's own commands change path like that.
+func (d *difference) mayChange(path string, was, now *entry) bool {
+	git, name, ok := part(d.known, path)
+	return ok && name == "config" && was.held && now.held && was.stamp.mode == now.stamp.mode &&
+		harmlessChange(string(was.data), string(now.data), git, d.roots)
+}
+
+func onlyComments(text string) bool {
+	return !slices.ContainsFunc(strings.Split(text, "\n"), func(l string) bool { return l != "" && l[0] != '#' })
+}

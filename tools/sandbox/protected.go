@@ -1,0 +1,153 @@
+package sandbox
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"handrail/guard"
+)
+
+// gitParts are the files and directories of a git directory that make git run
+// programs or lead it to another repository. Source: gitrepository-layout(5).
+var gitParts = []string{"hooks", "config", "config.worktree", "info/attributes", "info/exclude", "info/grafts", "commondir", "objects/info/alternates"}
+
+// mountParts are those of gitParts that can be made unwritable in one piece
+// while git works.
+var mountParts = []string{"hooks", "config", "config.worktree", "info"}
+
+// wholeTrees are directories that are protected as one where they do not exist
+// yet: of them clients obey only some parts.
+var wholeTrees = []string{".vscode"}
+
+// Protected lists the paths directly in roots, in their git directories and in
+// those of their submodules and work trees, that no command may write, existing
+// or not yet, sorted, absolute. An existing path stands as it is spelled on the
+// disk, so .Claude is listed beside .claude. What lies deeper is not listed: a
+// comparison before and after each run holds it.
+func Protected(roots []string) []string {
+	var all []string
+	for _, root := range roots {
+		for _, table := range [][]string{guard.ClientNames, guard.ClientTrees, wholeTrees} {
+			for _, name := range table {
+				all = append(all, filepath.Join(root, name))
+			}
+		}
+		entries, _ := os.ReadDir(root)
+		for _, e := range entries {
+			if obeyed(nil, fold(e.Name())) {
+				all = append(all, filepath.Join(root, e.Name()))
+			}
+		}
+		for _, git := range gitDirs(root) {
+			for _, part := range mountParts {
+				all = append(all, filepath.Join(git, part))
+			}
+		}
+		if fi, err := os.Lstat(filepath.Join(root, ".git")); err == nil && !fi.IsDir() {
+			all = append(all, filepath.Join(root, ".git"))
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// gitDirs returns the git directories of the work tree root: its own, the
+// common one of a linked work tree, those of its submodules and work trees.
+func gitDirs(root string) []string {
+	git := filepath.Join(root, ".git")
+	if fi, err := os.Lstat(git); err != nil {
+		return []string{git} // not yet
+	} else if !fi.IsDir() {
+		if git = leadsTo(git, "gitdir: "); git == "" {
+			return nil
+		}
+	}
+	all := []string{git}
+	if common := leadsTo(filepath.Join(git, "commondir"), ""); common != "" {
+		git = common
+		all = append(all, git)
+	}
+	for _, sub := range []string{"modules", "worktrees"} {
+		_ = filepath.WalkDir(filepath.Join(git, sub), func(p string, d fs.DirEntry, err error) error {
+			switch {
+			case err != nil || !d.IsDir():
+				return nil
+			case slices.Contains([]string{"objects", "refs", "logs", "hooks", "info"}, d.Name()):
+				return fs.SkipDir
+			}
+			if _, err := os.Lstat(filepath.Join(p, "HEAD")); err == nil {
+				all = append(all, p)
+			}
+			return nil
+		})
+	}
+	return all
+}
+
+// leadsTo returns the directory that the file of git names after prefix, or "".
+func leadsTo(file, prefix string) string {
+	fi, err := os.Lstat(file)
+	if err != nil || !fi.Mode().IsRegular() || fi.Size() > 4096 {
+		return ""
+	}
+	b, err := os.ReadFile(file)
+	target, ok := strings.CutPrefix(strings.TrimSpace(string(b)), prefix)
+	if err != nil || !ok || target == "" {
+		return ""
+	}
+	if !filepath.IsAbs(target) {
+		target = filepath.Join(filepath.Dir(file), target)
+	}
+	if real, err := filepath.EvalSymlinks(target); err == nil {
+		return real
+	}
+	return filepath.Clean(target)
+}
+
+// fold returns name as a file system that ignores case compares it; characters
+// that HFS+ ignores are left out (the rule of git's core.protectHFS).
+func fold(name string) string {
+	plain := true
+	for i := 0; i < len(name); i++ {
+		plain = plain && name[i] < 0x80 && (name[i] < 'A' || name[i] > 'Z')
+	}
+	if plain {
+		return name
+	}
+	name = strings.Map(func(r rune) rune {
+		switch {
+		case r >= 0x200c && r <= 0x200f, r >= 0x202a && r <= 0x202e, r >= 0x206a && r <= 0x206f, r == 0xfeff:
+			return -1
+		}
+		return r
+	}, name)
+	return strings.ToLower(strings.ToUpper(name))
+}
+
+// obeyedLast holds, by its last part, what stands before it in each entry of the
+// tables of guard: nothing, or the parts above.
+var obeyedLast = func() map[string][][]string {
+	last := map[string][][]string{}
+	for _, table := range [][]string{guard.ClientNames, guard.ClientTrees} {
+		for _, t := range table {
+			parts := strings.Split(t, "/")
+			n := len(parts) - 1
+			last[parts[n]] = append(last[parts[n]], parts[:n])
+		}
+	}
+	return last
+}()
+
+// obeyed reports whether other programs obey the entry name (folded) of a
+// directory, whose path is above (folded parts, outermost first).
+func obeyed(above []string, name string) bool {
+	for _, before := range obeyedLast[name] {
+		if n := len(above) - len(before); n >= 0 && slices.Equal(above[n:], before) {
+			return true
+		}
+	}
+	return false
+}
