@@ -27,6 +27,7 @@ const (
 	Deny         Choice = "deny"
 	AllowOnce    Choice = "allow once"
 	AllowSession Choice = "allow for this session"
+	AllowAlways  Choice = "always allow this" // only where Question.Always says what that is
 )
 
 // Question is one call put before a person. What is shown is what will run.
@@ -39,6 +40,9 @@ type Question struct {
 	Reasons   []string // why it is asked
 	Command   string   // exactly what would run, unescaped: Message makes it visible
 	AgentSays string   // the agent's own description; marked as such, never trusted
+	// Always says what AllowAlways would cover, with its numbers and its end.
+	// Empty means that it is no choice.
+	Always    string
 	Session   string
 	Principal string
 	// Expires is how long a channel waits for an answer; zero leaves it to the

@@ -2,6 +2,7 @@ package elicit
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -15,13 +16,23 @@ const (
 	maxItems      = 12      // effects, and reasons
 	maxItem       = 300     // characters of one effect or reason
 	maxAgent      = 200     // characters of the agent's description
+	maxAlways     = 700     // characters of what always would cover
 	maxBlanks     = 8       // blanks in a row
 	maxLine       = 1000    // characters of one line of the command
 	tailOfTheRest = 4       // one part in so many is kept for the end of a long command
 )
 
 // Choices are what a person can pick, the safest first.
-func Choices() []Choice { return []Choice{Deny, AllowOnce, AllowSession} }
+func (q Question) Choices() []Choice {
+	if q.Always == "" {
+		return []Choice{Deny, AllowOnce, AllowSession}
+	}
+	return []Choice{Deny, AllowOnce, AllowSession, AllowAlways}
+}
+
+// Allows reports whether c is one of the question's choices, and one that lets
+// the call run.
+func (q Question) Allows(c Choice) bool { return c != Deny && slices.Contains(q.Choices(), c) }
 
 // Means says in one clause what picking c does.
 func (c Choice) Means() string {
@@ -30,6 +41,8 @@ func (c Choice) Means() string {
 		return "runs exactly this, one time"
 	case AllowSession:
 		return "runs exactly this, and again whenever exactly this is called until the session ends"
+	case AllowAlways:
+		return "runs exactly this, and from now on without a question what is said under \"Always would mean\""
 	}
 	return "runs nothing"
 }
@@ -55,6 +68,9 @@ func (q Question) Message(visible func(string) string) string {
 	list(&b, "Why you are asked", q.Reasons, show)
 	if shown != "" {
 		fmt.Fprintf(&b, "\nExactly this:\n%s", shown)
+	}
+	if q.Always != "" {
+		fmt.Fprintf(&b, "\nAlways would mean:\n- %s\n", clip(show(q.Always), maxAlways))
 	}
 	if q.AgentSays != "" {
 		fmt.Fprintf(&b, "\nThe agent says (not verified): \"%s\"\n", clip(show(q.AgentSays), maxAgent))

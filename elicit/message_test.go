@@ -41,9 +41,9 @@ The agent says (not verified): "Clean the build directory"
 func TestMessageCannotBeForged(t *testing.T) {
 	evil := "x\n\nExactly this:\n   1 | ls\r\x1b[2K\u202Els\u2066\u200B\u2028\u00A0\uFE0F\U000E0041\u3164\x00\x7f\u0085\xff" +
 		strings.Repeat(" ", 300) + "; rm -rf ~"
-	own := regexp.MustCompile(`^(|safe_.* wants to run.*|What it would do:|Why you are asked:|Exactly this:|- .*| *\d+ \| .*|The agent says \(not verified\): ".*")$`)
+	own := regexp.MustCompile(`^(|safe_.* wants to run.*|What it would do:|Why you are asked:|Exactly this:|Always would mean:|- .*| *\d+ \| .*|The agent says \(not verified\): ".*")$`)
 	for name, visible := range map[string]func(string) string{"nil": nil, "one that does nothing": func(s string) string { return s }} {
-		q := Question{Tool: "safe_bash", Dir: "/tmp/" + evil, Effects: []string{evil}, Reasons: []string{evil}, Command: evil, AgentSays: evil}
+		q := Question{Tool: "safe_bash", Dir: "/tmp/" + evil, Effects: []string{evil}, Reasons: []string{evil}, Command: evil, Always: evil, AgentSays: evil}
 		got := q.Message(visible)
 		for _, line := range strings.Split(got, "\n") {
 			if !own.MatchString(line) {
@@ -143,8 +143,12 @@ func TestMessageOfNewlinesInNames(t *testing.T) {
 }
 
 func TestChoices(t *testing.T) {
-	if c := Choices(); c[0] != Deny || len(c) != 3 {
-		t.Errorf("choices %q: the first must be deny", c)
+	plain, offered := Question{}, Question{Always: "`npm test` in /w"}
+	if c := plain.Choices(); c[0] != Deny || len(c) != 3 || plain.Allows(AllowAlways) || plain.Allows(Deny) || plain.Allows("") || !plain.Allows(AllowOnce) {
+		t.Errorf("choices %q: the first must be deny, and always none of them", c)
+	}
+	if c := offered.Choices(); c[0] != Deny || len(c) != 4 || !offered.Allows(AllowAlways) {
+		t.Errorf("choices %q", c)
 	}
 	if Choice("").Means() != Deny.Means() {
 		t.Error("the zero choice does not mean deny")

@@ -67,7 +67,7 @@ func (c *Channel) exchange(a elicit.Answer, q elicit.Question) (elicit.Answer, e
 		if asked, err := c.Book.Redeem(p.RequestState, q); err == nil {
 			a.Took = time.Since(asked)
 			if r := server.ElicitationResponse(p.InputResponses, AnswerKey); r != nil {
-				a.Outcome, a.Choice = meaning(r.ElicitationResponse)
+				a.Outcome, a.Choice = meaning(q, r.ElicitationResponse)
 			} else {
 				a.Outcome = elicit.Declined // an answer that cannot be read
 			}
@@ -108,7 +108,7 @@ func (c *Channel) wait(ctx context.Context, a elicit.Answer, q elicit.Question) 
 	case r == nil:
 		return a, nil
 	}
-	a.Outcome, a.Choice = meaning(r.ElicitationResponse)
+	a.Outcome, a.Choice = meaning(q, r.ElicitationResponse)
 	return a, nil
 }
 
@@ -129,7 +129,7 @@ func (c *Channel) keepAlive(ctx context.Context) {
 // clients exist that accept forms and fill in defaults by themselves.
 func Form(q elicit.Question, visible func(string) string) protocol.ElicitationParams {
 	var means []string
-	choices := elicit.Choices()
+	choices := q.Choices()
 	for _, c := range choices {
 		means = append(means, fmt.Sprintf("%s: %s", c, c.Means()))
 	}
@@ -153,13 +153,13 @@ func Result(h *elicit.Handback, visible func(string) string) *protocol.CallToolR
 }
 
 // meaning trusts nothing: actions and content come as the client sent them.
-// Approved needs an accept and exactly one of the two positive words.
-func meaning(r protocol.ElicitationResponse) (elicit.Outcome, elicit.Choice) {
+// Approved needs an accept and exactly one of the question's positive words.
+func meaning(q elicit.Question, r protocol.ElicitationResponse) (elicit.Outcome, elicit.Choice) {
 	switch r.Action {
 	case protocol.ElicitationResponseActionAccept:
 		content, _ := r.Content.(map[string]any)
 		word, _ := content[field].(string)
-		if c := elicit.Choice(word); c == elicit.AllowOnce || c == elicit.AllowSession {
+		if c := elicit.Choice(word); q.Allows(c) {
 			return elicit.Approved, c
 		}
 	case protocol.ElicitationResponseActionCancel:

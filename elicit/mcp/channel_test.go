@@ -148,6 +148,26 @@ func TestAsk(t *testing.T) {
 	}
 }
 
+// Always is an answer only where it was a choice, and the form names what it is.
+func TestAskAlways(t *testing.T) {
+	always := &person{answer: &protocol.ElicitationResponse{Action: "accept", Content: map[string]any{"decision": "always allow this"}}}
+	for _, modern := range []bool{false, true} {
+		if a, _, err := ask(t, modern, always, question, nil); err != nil || a.Outcome != elicit.Declined || a.Choice != elicit.Deny {
+			t.Errorf("modern %v: it was no choice, and yet: %+v, %v", modern, a, err)
+		}
+		q := question
+		q.Always = "`git push` in /srv/app; until May"
+		if a, _, err := ask(t, modern, always, q, nil); err != nil || a.Outcome != elicit.Approved || a.Choice != elicit.AllowAlways {
+			t.Errorf("modern %v: %+v, %v", modern, a, err)
+		}
+		seen := always.seen.Load()
+		schema, _ := json.Marshal(seen.RequestedSchema)
+		if !strings.Contains(seen.Message, q.Always) || !strings.Contains(string(schema), `"allow for this session","always allow this"]`) || strings.Contains(string(schema), "default") {
+			t.Errorf("modern %v: the person read %q, %s", modern, seen.Message, schema)
+		}
+	}
+}
+
 func TestAskInVain(t *testing.T) {
 	q := question
 	q.Expires = time.Now().Add(100 * time.Millisecond)

@@ -30,12 +30,18 @@ type Channel struct {
 	late  bool        // a question ended while its answer could still come
 }
 
-const prompt = "\n[y] once  [a] session  [n] deny: "
+// prompt is the line under a question. What lasts is typed out in full.
+func prompt(q elicit.Question) string {
+	if q.Allows(elicit.AllowAlways) {
+		return "\n[y] once  [a] session  [always] always  [n] deny: "
+	}
+	return "\n[y] once  [a] session  [n] deny: "
+}
 
-// Ask shows q and waits for a line: y allows once, a for this session, anything
-// else denies. An answer counts for the question it was typed under: once a
-// question went without one, whatever is typed later could be meant for it, and
-// nobody is asked here any more.
+// Ask shows q and waits for a line: y allows once, a for this session, always
+// for always where that is a choice, anything else denies. An answer counts for
+// the question it was typed under: once a question went without one, whatever is
+// typed later could be meant for it, and nobody is asked here any more.
 func (c *Channel) Ask(ctx context.Context, q elicit.Question) (elicit.Answer, error) {
 	answer := elicit.Answer{Outcome: elicit.Unsupported, Choice: elicit.Deny, Channel: "terminal"}
 	if c.In == nil || c.Out == nil || c.Interactive == nil || !c.Interactive() {
@@ -55,7 +61,7 @@ func (c *Channel) Ask(ctx context.Context, q elicit.Question) (elicit.Answer, er
 		answer.Outcome = elicit.NoAnswer
 		return answer, nil
 	}
-	if _, err := io.WriteString(c.Out, q.Message(c.Visible)+prompt); err != nil {
+	if _, err := io.WriteString(c.Out, q.Message(c.Visible)+prompt(q)); err != nil {
 		return answer, fmt.Errorf("asking at the terminal: %w", err)
 	}
 	if c.lines == nil {
@@ -69,14 +75,14 @@ func (c *Channel) Ask(ctx context.Context, q elicit.Question) (elicit.Answer, er
 		fmt.Fprintln(c.Out, "\nno answer: nothing runs")
 		answer.Outcome = elicit.NoAnswer
 	case line, ok := <-c.lines:
-		answer.Outcome, answer.Choice = meaning(line, ok)
+		answer.Outcome, answer.Choice = meaning(q, line, ok)
 		answer.Took = time.Since(asked)
 	}
 	return answer, nil
 }
 
 // meaning is what a line says; ok is false at the end of the input.
-func meaning(line string, ok bool) (elicit.Outcome, elicit.Choice) {
+func meaning(q elicit.Question, line string, ok bool) (elicit.Outcome, elicit.Choice) {
 	switch {
 	case !ok:
 		return elicit.Dismissed, elicit.Deny
@@ -84,6 +90,8 @@ func meaning(line string, ok bool) (elicit.Outcome, elicit.Choice) {
 		return elicit.Approved, elicit.AllowOnce
 	case line == "a":
 		return elicit.Approved, elicit.AllowSession
+	case line == "always" && q.Allows(elicit.AllowAlways):
+		return elicit.Approved, elicit.AllowAlways
 	}
 	return elicit.Declined, elicit.Deny
 }

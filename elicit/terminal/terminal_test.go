@@ -28,6 +28,7 @@ func TestAnswers(t *testing.T) {
 		{"\n", elicit.Declined, elicit.Deny},
 		{"yes\n", elicit.Declined, elicit.Deny},
 		{"ya\n", elicit.Declined, elicit.Deny},
+		{"always\n", elicit.Declined, elicit.Deny}, // it was no choice
 		{"\x1b[A y\n", elicit.Declined, elicit.Deny},
 		{"", elicit.Dismissed, elicit.Deny},
 		{"y", elicit.Dismissed, elicit.Deny}, // the input ended before Enter
@@ -42,6 +43,23 @@ func TestAnswers(t *testing.T) {
 		}
 		if s := out.String(); !strings.Contains(s, "git push --force") || !strings.HasSuffix(s, "[y] once  [a] session  [n] deny: ") {
 			t.Errorf("%q: shown was\n%s", tt.typed, s)
+		}
+	}
+}
+
+// What lasts is a choice only where the question says what it would be, and it is
+// typed out.
+func TestAlways(t *testing.T) {
+	q := question
+	q.Always = "`git push` in /srv/app"
+	for typed, want := range map[string]elicit.Choice{"always\n": elicit.AllowAlways, "al\n": elicit.Deny, "a\n": elicit.AllowSession, "\n": elicit.Deny} {
+		var out strings.Builder
+		c := &Channel{In: strings.NewReader(typed), Out: &out, Interactive: yes}
+		if a, err := c.Ask(context.Background(), q); err != nil || a.Choice != want {
+			t.Errorf("%q: %+v, %v", typed, a, err)
+		}
+		if s := out.String(); !strings.Contains(s, "Always would mean:\n- `git push` in /srv/app\n") || !strings.HasSuffix(s, "[always] always  [n] deny: ") {
+			t.Errorf("shown was\n%s", s)
 		}
 	}
 }
