@@ -1,0 +1,222 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"time"
+
+	"handrail/elicit"
+	"handrail/guard"
+)
+
+// How much history is kept. It is for replay and suggest; the audit log forgets
+// nothing.
+const (
+	historyMax = 5000
+	historyFor = 90 * 24 * time.Hour
+	detailMax  = 64 << 10 // bytes of facts and input of one decision
+	batchMax   = 128
+)
+
+// Note is one decision on its way into the history. Call and Decision must not
+// be changed afterwards.
+type Note struct {
+	At       time.Time
+	CallID   string
+	Call     *guard.EvalContext
+	Decision *guard.Decision
+	Approval elicit.Outcome // what became of the question; empty where nobody was asked
+	Choice   elicit.Choice
+}
+
+// Past is one decision of the history.
+type Past struct {
+	At     time.Time
+	CallID string
+	// Call is the call as it was judged, its secrets taken out; nil where it was
+	// too large to keep.
+	Call     *guard.EvalContext
+	Findings []guard.Finding
+	// Judged is the verdict of the rules alone, Verdict what came of it.
+	Judged, Verdict guard.Verdict
+	Rule            string
+	Digest          string
+	Granted         bool
+	Approval        elicit.Outcome
+	Choice          elicit.Choice
+	// Whole says that nothing was taken out: judging Call again says what the
+	// rules would have said.
+	Whole bool
+}
+
+// detail is what of a call is kept as JSON.
+type detail struct {
+	Input    json.RawMessage `json:"input,omitempty"`
+	Roots    []string        `json:"roots,omitempty"`
+	Facts    *guard.Facts    `json:"facts,omitempty"`
+	Script   string          `json:"script,omitempty"`
+	Findings []guard.Finding `json:"findings,omitempty"`
+}
+
+// Note adds a decision to the history, later and in the background. Where the
+// store does not keep up, or cannot be written, the note is dropped: a decision
+// never waits for its history.
+func (s *Store) Note(n Note) {
+	if s == nil || s.redact == nil || n.Call == nil || n.Decision == nil {
+		return
+	}
+	select {
+	case s.notes <- n:
+	default:
+	}
+}
+
+// write takes notes until the store is closed.
+func (s *Store) write() {
+	defer close(s.closed)
+	for written := 0; ; {
+		var batch []Note
+		select {
+		case n := <-s.notes:
+			batch = append(batch, n)
+		case <-s.ended:
+		}
+		for more := true; more && len(batch) < batchMax; {
+			select {
+			case n := <-s.notes:
+				batch = append(batch, n)
+			default:
+				more = false
+			}
+		}
+		if len(batch) == 0 { // only when it is to end
+			return
+		}
+		_ = s.writeNotes(batch, written%100 < len(batch)) // what cannot be written is dropped
+		written += len(batch)
+	}
+}
+
+func (s *Store) writeNotes(batch []Note, prune bool) error {
+	return s.do(context.Background(), func(t *tx) error {
+		for _, n := range batch {
+			d, c := n.Decision, n.Call
+			kept, whole := s.detail(c, d)
+			judged := d.Verdict
+			if d.Validator != nil {
+				judged = guard.VerdictLLM
+			} else if len(d.Findings) > 0 {
+				judged = d.Findings[0].Verdict // strictest first
+			}
+			_, err := t.exec(`INSERT INTO handrail_history (at, call_id, tool, dir, principal, digest, judged, verdict, rule, granted, approval, choice, whole, detail)
+				VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, millis(n.At), n.CallID, c.ToolName, c.WorkingDir, c.Principal, d.Digest,
+				judged.String(), d.Verdict.String(), d.Rule, number(d.Granted), string(n.Approval), string(n.Choice), number(whole), kept)
+			if err != nil {
+				return err
+			}
+		}
+		if !prune {
+			return nil
+		}
+		_, err := t.exec("DELETE FROM handrail_history WHERE at < ? OR id <= (SELECT max(id) FROM handrail_history) - ?", millis(s.now().Add(-historyFor)), historyMax)
+		return err
+	})
+}
+
+// detail is what is kept of a call, and whether that is all of it.
+func (s *Store) detail(c *guard.EvalContext, d *guard.Decision) (kept string, whole bool) {
+	all := detail{Input: c.Input, Roots: c.Roots, Facts: c.Facts, Findings: d.Findings}
+	if c.Facts != nil {
+		all.Script = c.Facts.Script
+	}
+	b, err := json.Marshal(all)
+	if err != nil || len(b) > detailMax {
+		return "", false
+	}
+	clean := s.redact(b)
+	var was, is any
+	if json.Unmarshal(b, &was) != nil || json.Unmarshal(clean, &is) != nil {
+		return "", false
+	}
+	// PostgreSQL takes no NUL in a text, also not as an escape in one that is read as JSON later.
+	if bytes.Contains(clean, []byte(`\u0000`)) {
+		return "", false
+	}
+	return string(clean), reflect.DeepEqual(was, is)
+}
+
+func number(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// History lists the last n decisions since a time, the newest first. A negative
+// n means all that are kept.
+func (s *Store) History(ctx context.Context, since time.Time, n int) (list []Past, err error) {
+	if n < 0 || n > historyMax {
+		n = historyMax
+	}
+	err = s.do(ctx, func(t *tx) error {
+		list, err = s.history(t, "WHERE at >= ? ORDER BY id DESC LIMIT ?", millis(since), n)
+		return err
+	})
+	return list, err
+}
+
+func (s *Store) history(t *tx, where string, args ...any) (list []Past, err error) {
+	rows, err := t.rows("SELECT at, call_id, tool, dir, principal, digest, judged, verdict, rule, granted, approval, choice, whole, detail FROM handrail_history "+where, args...)
+	return list, each(rows, err, func() error {
+		var p Past
+		var c guard.EvalContext
+		var at int64
+		var judged, verdict, kept string
+		var granted, whole int
+		err := rows.Scan(&at, &p.CallID, &c.ToolName, &c.WorkingDir, &c.Principal, &p.Digest, &judged, &verdict, &p.Rule, &granted, &p.Approval, &p.Choice, &whole, &kept)
+		if err != nil {
+			return err
+		}
+		p.At, p.Granted, p.Whole = timeOf(at), granted == 1, whole == 1
+		p.Judged, _ = guard.ParseVerdict(judged) // deny where it is none
+		p.Verdict, _ = guard.ParseVerdict(verdict)
+		if kept != "" {
+			var d detail
+			if err := json.Unmarshal([]byte(kept), &d); err != nil {
+				return fmt.Errorf("history of %s: %w", p.CallID, err)
+			}
+			if d.Facts != nil {
+				d.Facts.Script = d.Script
+			}
+			c.Input, c.Roots, c.Facts = d.Input, d.Roots, d.Facts
+			p.Findings, p.Call = d.Findings, &c
+		}
+		list = append(list, p)
+		return nil
+	})
+}
+
+// Asked is the decision of the rules on a past call as far as a pattern looks at
+// it: a question, with the findings that made it one.
+func (p Past) Asked() *guard.Decision {
+	d := &guard.Decision{Verdict: p.Judged, Findings: p.Findings, Digest: p.Digest}
+	if d.Verdict == guard.VerdictLLM {
+		d.Verdict = guard.VerdictAsk
+	}
+	return d
+}
+
+// Covered counts how many of the last n calls the pattern would have answered;
+// of is how many there were.
+func (s *Store) Covered(ctx context.Context, p *guard.Pattern, n int) (covered, of int, err error) {
+	list, err := s.History(ctx, time.Time{}, n)
+	for _, past := range list {
+		if past.Call != nil && past.Whole && p.Covers(past.Call, past.Asked()) {
+			covered++
+		}
+	}
+	return covered, len(list), err
+}

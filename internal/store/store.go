@@ -1,0 +1,297 @@
+// Package store keeps what outlives a process and what several share: grants,
+// calls that wait for a person, and the history of decisions. It is a SQLite
+// file in the state directory, or a PostgreSQL database for a team. The audit
+// log stays the record of truth: what is lost here costs a question.
+package store
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
+	"modernc.org/sqlite"
+)
+
+// patience is how long one operation may take before it counts as failed.
+const patience = 10 * time.Second
+
+// Options say which store to open.
+type Options struct {
+	// Place is the absolute path of a SQLite file, or the URL of a PostgreSQL
+	// database: postgres://user@host/name.
+	Place string
+	// Redact takes secrets out of what history keeps (JSON). Without it no
+	// history is kept.
+	Redact func(json.RawMessage) json.RawMessage
+}
+
+// Store is an open store. It is safe for concurrent use, and several processes
+// may use one. Open makes one.
+type Store struct {
+	db     *sql.DB
+	pg     bool
+	place  string // for messages: no password
+	redact func(json.RawMessage) json.RawMessage
+	now    func() time.Time
+
+	notes  chan Note
+	ended  chan struct{}
+	close  sync.Once
+	closed chan struct{}
+}
+
+// IsURL reports whether place is the URL of a database and not a file.
+func IsURL(place string) bool {
+	return strings.HasPrefix(place, "postgres://") || strings.HasPrefix(place, "postgresql://")
+}
+
+// Open opens or creates a store and brings its tables up to date; that many
+// processes do so at once does no harm. A damaged file is an error that says
+// what to do.
+func Open(ctx context.Context, o Options) (*Store, error) {
+	s := &Store{place: o.Place, redact: o.Redact, now: time.Now, notes: make(chan Note, 512), ended: make(chan struct{}), closed: make(chan struct{})}
+	var err error
+	if IsURL(o.Place) {
+		err = s.openPostgres()
+	} else {
+		err = s.openSQLite()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("store: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	if err := s.patient(ctx, s.migrate); err != nil {
+		s.db.Close()
+		return nil, s.fault(err)
+	}
+	go s.write()
+	return s, nil
+}
+
+func (s *Store) openPostgres() (err error) {
+	u, err := url.Parse(s.place)
+	if err != nil {
+		return errors.New("the URL of the database cannot be read: want postgres://user@host/name")
+	}
+	s.pg = true
+	s.db, err = sql.Open("pgx", s.place)
+	s.place = u.Redacted()
+	if err != nil {
+		return fmt.Errorf("%s: the URL cannot be used", s.place) // the driver's error may quote the password
+	}
+	s.db.SetMaxOpenConns(8)
+	s.db.SetConnMaxIdleTime(5 * time.Minute)
+	return nil
+}
+
+func (s *Store) openSQLite() error {
+	if !filepath.IsAbs(s.place) {
+		return fmt.Errorf("%q is no absolute path and no postgres:// URL", s.place)
+	}
+	if err := own(s.place); err != nil {
+		return err
+	}
+	q := url.Values{"_txlock": {"immediate"}, "_pragma": {
+		"busy_timeout(8000)", "journal_mode(WAL)", "synchronous(FULL)", "cell_size_check(1)", "trusted_schema(0)"}}
+	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: s.place}).EscapedPath()+"?"+q.Encode())
+	if err != nil {
+		return err
+	}
+	db.SetMaxOpenConns(4)
+	s.db = db
+	return nil
+}
+
+// own makes the file (mode 0600, in a directory of mode 0700) and refuses one
+// that another user could have prepared.
+func own(path string) error {
+	dir := filepath.Dir(path)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
+	if err != nil {
+		return fmt.Errorf("%w (the store must be a file of its own)", err)
+	}
+	defer f.Close()
+	for _, at := range []struct {
+		stat func() (os.FileInfo, error)
+		name string
+		mode os.FileMode
+	}{{f.Stat, path, 0o600}, {func() (os.FileInfo, error) { return os.Stat(dir) }, dir, 0o700}} {
+		info, err := at.stat()
+		if err != nil {
+			return err
+		}
+		st, ok := info.Sys().(*syscall.Stat_t)
+		switch {
+		case !ok || int(st.Uid) != os.Geteuid():
+			return fmt.Errorf("%s does not belong to you", at.name)
+		case !info.IsDir() && (!info.Mode().IsRegular() || st.Nlink > 1):
+			return fmt.Errorf("%s is not a regular file with one name", at.name)
+		case info.Mode().Perm()&0o022 != 0:
+			return fmt.Errorf("%s is writable by others (mode %o): look at it, then chmod %o it", at.name, info.Mode().Perm(), at.mode)
+		case info.Mode().Perm()&0o077 != 0:
+			if err := os.Chmod(at.name, at.mode); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Close writes what is left of the history and closes the store.
+func (s *Store) Close() error {
+	s.close.Do(func() { close(s.ended) })
+	<-s.closed
+	return s.db.Close()
+}
+
+// Place is where the store is, for people: no password.
+func (s *Store) Place() string { return s.place }
+
+// do runs f in one transaction, again where processes got in each other's way.
+func (s *Store) do(ctx context.Context, f func(*tx) error) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	err := s.patient(ctx, func(ctx context.Context) error {
+		t, err := s.db.BeginTx(ctx, nil)
+		if err != nil {
+			return err
+		}
+		defer t.Rollback()
+		if err := f(&tx{t, ctx, s.pg}); err != nil {
+			return err
+		}
+		return t.Commit()
+	})
+	return s.fault(err)
+}
+
+// patient repeats f while the file is locked: SQLite does not wait in every
+// case in which it could.
+func (s *Store) patient(ctx context.Context, f func(context.Context) error) error {
+	for wait := 5 * time.Millisecond; ; wait = min(2*wait, 200*time.Millisecond) {
+		err := f(ctx)
+		if code := code(err); code != sqliteBusy && code != sqliteLocked {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(wait):
+		}
+	}
+}
+
+// The primary result codes of SQLite that are told apart (sqlite.org/rescode.html).
+const (
+	sqliteBusy, sqliteLocked    = 5, 6
+	sqliteCorrupt, sqliteNotADB = 11, 26
+)
+
+func code(err error) int {
+	var e *sqlite.Error
+	if errors.As(err, &e) {
+		return e.Code() & 0xff
+	}
+	return 0
+}
+
+// fault says where an error is, and of a damaged file what to do.
+func (s *Store) fault(err error) error {
+	switch code(err) {
+	case sqliteCorrupt, sqliteNotADB:
+		return fmt.Errorf("store: %s is damaged (%w): move it away and start again; the approvals, grants and history in it are lost, the audit log is not", s.place, err)
+	}
+	if err == nil || errors.Is(err, ErrGone) {
+		return err
+	}
+	return fmt.Errorf("store: %s: %w", s.place, err)
+}
+
+// tx is a transaction in which ? stands for each argument.
+type tx struct {
+	*sql.Tx
+	ctx context.Context
+	pg  bool
+}
+
+func (t *tx) exec(query string, args ...any) (changed int64, err error) {
+	r, err := t.ExecContext(t.ctx, t.bind(query), args...)
+	if err != nil {
+		return 0, err
+	}
+	return r.RowsAffected()
+}
+
+func (t *tx) row(query string, args ...any) *sql.Row {
+	return t.QueryRowContext(t.ctx, t.bind(query), args...)
+}
+
+func (t *tx) rows(query string, args ...any) (*sql.Rows, error) {
+	return t.QueryContext(t.ctx, t.bind(query), args...)
+}
+
+// bind numbers the places of the arguments for PostgreSQL.
+func (t *tx) bind(query string) string {
+	if !t.pg {
+		return query
+	}
+	var b strings.Builder
+	n := 0
+	for _, r := range query {
+		if r != '?' {
+			b.WriteRune(r)
+			continue
+		}
+		n++
+		b.WriteString("$" + strconv.Itoa(n))
+	}
+	return b.String()
+}
+
+// each scans every row.
+func each(rows *sql.Rows, err error, scan func() error) error {
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := scan(); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// newID is a name that people can type: 50 bits, in lower case.
+func newID() string { return strings.ToLower(rand.Text()[:10]) }
+
+// millis is a time as the store keeps it: milliseconds since 1970, 0 for none.
+func millis(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMilli()
+}
+
+func timeOf(ms int64) time.Time {
+	if ms == 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(ms)
+}
