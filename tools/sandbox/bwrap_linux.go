@@ -1,7 +1,260 @@
 package sandbox
 
-import "errors"
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
 
+// bwrapPath is the only bubblewrap that is used: PATH has no say.
+const bwrapPath = "/usr/bin/bwrap"
+
+// installBwrap brings it.
+const installBwrap = "apt-get install bubblewrap (dnf install bubblewrap, pacman -S bubblewrap, apk add bubblewrap)"
+
+// bubble runs commands in bubblewrap: those of the base profile in the session's
+// sandbox, others each in one of its own.
+type bubble struct {
+	Settings
+	self *os.File // the program of the processes inside
+
+	mu      sync.Mutex
+	session *session // the open one; may be nil
+	solo    bool     // the session's way does not work here: each command has its own
+	cells   map[*held]bool
+	closed  bool
+}
+
+// openBwrap checks bubblewrap and our own part.
 func openBwrap(s Settings) (Sandbox, error) {
-	return nil, errors.New("not there yet")
+	if err := trusted(bwrapPath); err != nil {
+		return nil, err
+	}
+	if err := bwrapVersion(); err != nil {
+		return nil, err
+	}
+	if s.Self == "" {
+		s.Self = "/proc/self/exe"
+	}
+	if s.Idle == 0 {
+		s.Idle = 10 * time.Minute
+	}
+	self, err := os.Open(s.Self)
+	if err != nil {
+		return nil, fmt.Errorf("the program for the inside: %w", err)
+	}
+	return &bubble{Settings: s, self: self, cells: map[*held]bool{}}, nil
+}
+
+// trusted reports why the program at path cannot be relied on: it, and every
+// directory above it, must be the system's own.
+func trusted(path string) error {
+	st, err := os.Stat(path)
+	if err != nil {
+		return fmt.Errorf("%s is missing; install it with: %s", path, installBwrap)
+	}
+	sys, ok := st.Sys().(*syscall.Stat_t)
+	if !ok || sys.Uid != 0 || st.Mode().Perm()&0o022 != 0 || !st.Mode().IsRegular() {
+		return fmt.Errorf("%s is not root's alone to write; install it again with: %s", path, installBwrap)
+	}
+	return nil
+}
+
+// bwrapVersion wants 0.8, the first with --disable-userns.
+func bwrapVersion() error {
+	out, err := exec.Command(bwrapPath, "--version").Output()
+	if err != nil {
+		return fmt.Errorf("%s --version: %w", bwrapPath, err)
+	}
+	v := regexp.MustCompile(`(\d+)\.(\d+)`).FindSubmatch(out)
+	if v == nil {
+		return fmt.Errorf("%s does not tell its version", bwrapPath)
+	}
+	major, _ := strconv.Atoi(string(v[1]))
+	minor, _ := strconv.Atoi(string(v[2]))
+	if major == 0 && minor < 8 {
+		return fmt.Errorf("%s is %s; 0.8 or newer is needed: %s", bwrapPath, v[0], installBwrap)
+	}
+	return nil
+}
+
+func (b *bubble) Enforcement() Enforcement {
+	return Enforcement{Tier: Bwrap, Writes: true, Reads: true, Network: true, Sockets: true, Processes: true, Protected: true,
+		Notes: []string{"a hard link that was made before leads out of the workspace", "protected paths that do not exist yet are held by a comparison after the run"}}
+}
+
+// Start runs c in the session's sandbox where p is the base profile, else in one
+// of its own.
+func (b *bubble) Start(ctx context.Context, p *Policy, c *Command) (Process, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	files, err := b.files(p)
+	if err != nil {
+		return nil, err
+	}
+	cell, done, err := b.cell(ctx, p, files)
+	if err != nil {
+		return nil, err
+	}
+	h, err := cell.start(ctx, p, c, done)
+	if err != nil {
+		return nil, err
+	}
+	b.mu.Lock()
+	if b.closed {
+		b.mu.Unlock()
+		h.End(0)
+		return nil, errClosed
+	}
+	b.cells[h] = true
+	b.mu.Unlock()
+	go func() { <-h.over; b.mu.Lock(); delete(b.cells, h); b.mu.Unlock() }()
+	return h, nil
+}
+
+var errClosed = errors.New("the sandbox is closed")
+
+// cell returns where a command of p runs, and what to call when it is over.
+func (b *bubble) cell(ctx context.Context, p *Policy, files *plan) (*cell, func(), error) {
+	if p.Base() {
+		s, err := b.shared(files)
+		if err != nil {
+			return nil, nil, err
+		}
+		if s != nil {
+			c, err := s.cell(ctx)
+			if err == nil {
+				return c, func() { b.leave(s) }, nil
+			}
+			b.drop(s, ctx.Err() == nil)
+			b.leave(s)
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, nil, err
+	}
+	return b.own(p, files)
+}
+
+// own starts a sandbox for one command.
+func (b *bubble) own(p *Policy, files *plan) (*cell, func(), error) {
+	mine, theirs, err := pair()
+	if err != nil {
+		return nil, nil, err
+	}
+	args := append(append(fence(p), "--as-pid-1", "--cap-drop", "ALL"), files.args...)
+	args = append(args, "--proc", "/proc")
+	w, err := b.boot(args, theirs, "head")
+	theirs.Close()
+	if err != nil {
+		mine.Close()
+		return nil, nil, err
+	}
+	c, err := newCell(mine)
+	if err != nil {
+		err = w.blame(err)
+		w.end()
+		return nil, nil, err
+	}
+	return c, w.end, nil
+}
+
+// fence is what every sandbox of ours has.
+func fence(p *Policy) []string {
+	args := []string{"--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try",
+		"--new-session", "--die-with-parent", "--disable-userns", "--hostname", "sandbox", "--clearenv"}
+	if p.Network != Full && !p.Open {
+		args = append(args, "--unshare-net")
+	}
+	return args
+}
+
+// wrapper is a bubblewrap that runs.
+type wrapper struct {
+	cmd  *exec.Cmd
+	said *tail
+	gone chan struct{}
+}
+
+// boot starts bubblewrap with our own part in it: descriptor 3 is its socket, 4
+// its program.
+func (b *bubble) boot(args []string, socket *os.File, part string) (*wrapper, error) {
+	w := &wrapper{said: &tail{}, gone: make(chan struct{})}
+	w.cmd = &exec.Cmd{Path: bwrapPath, Args: append(append([]string{"bwrap"}, args...), "--", "/proc/self/fd/4", inside, part),
+		Dir: "/", Env: []string{}, ExtraFiles: []*os.File{socket, b.self}, Stderr: w.said, WaitDelay: time.Second,
+		SysProcAttr: &syscall.SysProcAttr{Setsid: true}}
+	if err := w.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start %s: %w", bwrapPath, err)
+	}
+	go func() { _ = w.cmd.Wait(); close(w.gone) }()
+	return w, nil
+}
+
+// end kills what is still there and returns when it is gone.
+func (w *wrapper) end() {
+	select {
+	case <-w.gone:
+	case <-time.After(time.Second):
+		_ = w.cmd.Process.Kill()
+		<-w.gone
+	}
+}
+
+// blame adds what bubblewrap said to err.
+func (w *wrapper) blame(err error) error {
+	select { // what it said is whole when it is gone
+	case <-w.gone:
+	case <-time.After(time.Second):
+	}
+	if said := strings.TrimSpace(w.said.String()); said != "" {
+		return fmt.Errorf("%w: %s", err, said)
+	}
+	return err
+}
+
+// Close ends every command and sandbox.
+func (b *bubble) Close() error {
+	b.mu.Lock()
+	b.closed = true
+	session, cells := b.session, b.cells
+	b.session, b.cells = nil, map[*held]bool{}
+	b.mu.Unlock()
+	for h := range cells {
+		h.End(0)
+	}
+	if session != nil {
+		session.close()
+	}
+	return b.self.Close()
+}
+
+// tail keeps the end of what was written to it.
+type tail struct {
+	mu sync.Mutex
+	b  []byte
+}
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.b = append(t.b, p...)
+	if over := len(t.b) - 1024; over > 0 {
+		t.b = append(t.b[:0], t.b[over:]...)
+	}
+	return len(p), nil
+}
+
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return string(t.b)
 }

@@ -1,0 +1,3 @@
+package sandbox
+
+func (s *Settings) caches(m *plan, p *Policy) {}

@@ -1,0 +1,180 @@
+package sandbox
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"time"
+)
+
+// cell is the server's end of a head that waits for its command.
+type cell struct {
+	conn *net.UnixConn
+	pid  int // of the head, as the server sees it
+}
+
+// newCell waits for the head at the other end of c to say that it is there.
+func newCell(c *net.UnixConn) (*cell, error) {
+	h, err := take(c)
+	if err != nil {
+		c.Close()
+		return nil, err
+	}
+	return &cell{c, h.pid}, nil
+}
+
+// start starts cmd in the cell. closed is called once when nothing of it is
+// left. An error says that nothing ran, and that the cell is gone.
+func (c *cell) start(ctx context.Context, p *Policy, cmd *Command, closed func()) (*held, error) {
+	h := &held{cell: c, closed: closed, exited: make(chan struct{}), over: make(chan struct{})}
+	stop := context.AfterFunc(ctx, func() { c.conn.Close() })
+	dec, err := c.launch(p, cmd, h)
+	if !stop() && err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		c.conn.Close()
+		h.shut()
+		return nil, errors.Join(ctx.Err(), err)
+	}
+	go h.listen(dec)
+	return h, nil
+}
+
+// launch hands the command over and waits until it has started.
+func (c *cell) launch(p *Policy, cmd *Command, h *held) (*json.Decoder, error) {
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer null.Close()
+	streams := []*os.File{cmd.Stdin, cmd.Stdout, cmd.Stderr}
+	for i := range streams {
+		if streams[i] == nil {
+			streams[i] = null
+		}
+	}
+	if err := hand(c.conn, streams...); err != nil {
+		return nil, err
+	}
+	l := launch{Path: cmd.Path, Args: cmd.Args, Dir: cmd.Dir, Env: cmd.Env, FileSize: p.Limits.FileSize}
+	if l.Proxy = p.Network == Domains; l.Proxy {
+		l.Env = proxied(l.Env)
+	}
+	if err := tell(c.conn, order{Run: &l}); err != nil {
+		return nil, err
+	}
+	var in io.Reader = c.conn
+	if l.Proxy {
+		got, err := take(c.conn)
+		if err != nil {
+			return nil, err
+		}
+		if len(got.files) == 1 {
+			err = h.proxy(got.files[0], p.Proxy)
+		} else {
+			in = io.MultiReader(bytes.NewReader([]byte{got.first}), c.conn)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	dec := json.NewDecoder(in)
+	var n news
+	if err := dec.Decode(&n); err != nil {
+		return nil, fmt.Errorf("the sandbox ended before its command began: %w", err)
+	}
+	if !n.Started {
+		return nil, errors.New(n.Failed)
+	}
+	return dec, nil
+}
+
+// held is a command in a cell.
+type held struct {
+	cell     *cell
+	closed   func()
+	listener net.Listener  // of the proxy; may be nil
+	exited   chan struct{} // closed when status is known
+	over     chan struct{} // closed when nothing is left
+	status   Status
+	found    int
+	once     sync.Once
+	shutOnce sync.Once
+}
+
+// proxy gives the listener in the command's network to serve.
+func (h *held) proxy(f *os.File, serve func(net.Listener)) error {
+	defer f.Close()
+	l, err := net.FileListener(f)
+	if err != nil {
+		return fmt.Errorf("proxy: %w", err)
+	}
+	if serve == nil {
+		l.Close()
+		return errors.New("the policy names domains but has no proxy")
+	}
+	h.listener = l
+	serve(l)
+	return nil
+}
+
+// listen takes the news of the head until it is gone.
+func (h *held) listen(dec *json.Decoder) {
+	told := false
+	for {
+		var n news
+		if err := dec.Decode(&n); err != nil {
+			break
+		}
+		if n.Status != nil && !told {
+			h.status, told = *n.Status, true
+			close(h.exited)
+		}
+		if n.Ended != nil {
+			h.found = *n.Ended
+		}
+	}
+	if !told { // the head was killed, and all with it
+		h.status = Status{Code: 128 + 9, Signal: 9}
+		close(h.exited)
+	}
+	close(h.over)
+}
+
+func (h *held) Wait() Status {
+	<-h.exited
+	return h.status
+}
+
+func (h *held) End(grace time.Duration) int {
+	h.once.Do(func() {
+		_ = tell(h.cell.conn, order{End: &grace})
+		select {
+		case <-h.over:
+		case <-time.After(grace + dying): // the head does not answer: it goes with its socket
+		}
+		h.cell.conn.Close()
+		<-h.over
+		h.shut()
+	})
+	return h.found
+}
+
+// shut closes what belongs to the command alone.
+func (h *held) shut() {
+	h.shutOnce.Do(func() {
+		if h.listener != nil {
+			h.listener.Close()
+		}
+		if h.closed != nil {
+			h.closed()
+		}
+	})
+}

@@ -1,0 +1,246 @@
+package sandbox
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/signal"
+	"runtime"
+	"slices"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// head is the process at the head of one command: the first of its PID
+// namespace, which is gone with all that is in it when the head ends. It starts
+// the command with no capabilities and a seccomp filter, reaps, tells how the
+// command ended, and ends what is left when it is told to or the server is gone.
+// With the argument "proc" it mounts its own /proc first.
+func head(args []string) error {
+	if err := shut(); err != nil {
+		return err
+	}
+	if os.Getpid() != 1 {
+		return errors.New("not the first process of its namespace")
+	}
+	if slices.Contains(args, "proc") {
+		if err := freshProc(); err != nil {
+			return err
+		}
+	}
+	// Signals of the command to its head do nothing: handlers, as what is ignored
+	// would be ignored by the command too.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM, syscall.SIGQUIT, syscall.SIGABRT, syscall.SIGTRAP, syscall.SIGSYS)
+	c, err := conn(os.NewFile(3, "server"))
+	if err != nil {
+		return err
+	}
+	h := &heading{conn: c, dec: json.NewDecoder(c), gone: make(chan struct{})}
+	if _, err := c.Write([]byte{0}); err != nil { // says who we are
+		return err
+	}
+	if err := h.start(); err != nil {
+		return tell(c, news{Failed: err.Error()})
+	}
+	go h.reap()
+	return h.serve()
+}
+
+// freshProc gives this PID namespace its own /proc, in this mount namespace.
+func freshProc() error {
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return fmt.Errorf("private mounts: %w", err)
+	}
+	if err := unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
+		return fmt.Errorf("mount /proc: %w", err)
+	}
+	return nil
+}
+
+// heading is the state of a head.
+type heading struct {
+	conn   *net.UnixConn
+	dec    *json.Decoder
+	leader int
+	gone   chan struct{} // closed when no process is left
+	mu     sync.Mutex    // held while telling
+}
+
+// start takes the order to run and starts the command.
+func (h *heading) start() error {
+	in, err := take(h.conn)
+	if err != nil {
+		return err
+	}
+	files := in.files
+	var o order
+	if err := h.dec.Decode(&o); err != nil {
+		return err
+	}
+	if o.Run == nil || len(files) != 3 {
+		return errors.New("no command was given")
+	}
+	if o.Run.Proxy {
+		if err := h.listen(); err != nil {
+			return err
+		}
+	}
+	started := make(chan error)
+	go func() { started <- h.launch(o.Run, files) }()
+	if err := <-started; err != nil {
+		return err
+	}
+	for _, f := range files {
+		f.Close()
+	}
+	return tell(h.conn, news{Started: true})
+}
+
+// listen stands in the command's network and hands the listener to the server.
+func (h *heading) listen() error {
+	l, err := net.Listen("tcp4", proxyAddress)
+	if err != nil {
+		return fmt.Errorf("proxy: %w", err)
+	}
+	defer l.Close()
+	f, err := l.(*net.TCPListener).File()
+	if err != nil {
+		return fmt.Errorf("proxy: %w", err)
+	}
+	defer f.Close()
+	return hand(h.conn, f)
+}
+
+// launch starts the command from a thread that has lost all its power and is
+// never used again.
+func (h *heading) launch(l *launch, files []*os.File) error {
+	runtime.LockOSThread()
+	if err := powerless(); err != nil {
+		return err
+	}
+	if err := (filter{Sockets: ipSockets, Unix: l.Unix}).load(); err != nil {
+		return err
+	}
+	if l.FileSize > 0 {
+		limit := unix.Rlimit{Cur: uint64(l.FileSize), Max: uint64(l.FileSize)}
+		if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &limit); err != nil {
+			return fmt.Errorf("limit of file size: %w", err)
+		}
+	}
+	var fds []uintptr
+	for _, f := range files {
+		fds = append(fds, f.Fd())
+	}
+	pid, err := syscall.ForkExec(l.Path, l.Args, &syscall.ProcAttr{Dir: l.Dir, Env: l.Env, Files: fds, Sys: &syscall.SysProcAttr{Setsid: true}})
+	if err != nil {
+		return fmt.Errorf("start %s in %s: %w", l.Path, l.Dir, err)
+	}
+	h.leader = pid
+	return nil
+}
+
+// powerless takes every capability from the calling thread and what it starts,
+// also from a user 0, for ever.
+func powerless() error {
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("no_new_privs: %w", err)
+	}
+	for i := uintptr(0); i < 64; i++ {
+		if set, err := unix.PrctlRetInt(unix.PR_CAPBSET_READ, i, 0, 0, 0); err != nil {
+			break
+		} else if set == 1 {
+			if err := unix.Prctl(unix.PR_CAPBSET_DROP, i, 0, 0, 0); err != nil {
+				return fmt.Errorf("drop capability %d: %w", i, err)
+			}
+		}
+	}
+	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
+		return fmt.Errorf("drop ambient capabilities: %w", err)
+	}
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var none [2]unix.CapUserData
+	if err := unix.Capset(&header, &none[0]); err != nil {
+		return fmt.Errorf("drop capabilities: %w", err)
+	}
+	return nil
+}
+
+// reap waits for all children, those that were left to it too.
+func (h *heading) reap() {
+	defer close(h.gone)
+	for {
+		var ws syscall.WaitStatus
+		pid, err := syscall.Wait4(-1, &ws, 0, nil)
+		if err == syscall.EINTR {
+			continue
+		}
+		if err != nil {
+			return // no child is left
+		}
+		if pid == h.leader {
+			s := ended(ws)
+			h.say(news{Status: &s})
+		}
+	}
+}
+
+// say tells the server, if it still is there.
+func (h *heading) say(n news) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	_ = tell(h.conn, n)
+}
+
+// serve waits for the order to end. That the server is gone is one as well, with
+// no grace.
+func (h *heading) serve() error {
+	var o order
+	if err := h.dec.Decode(&o); err != nil || o.End == nil {
+		if errors.Is(err, io.EOF) {
+			err = nil
+		}
+		return err
+	}
+	found := h.others()
+	if _, err := os.Stat("/proc/" + strconv.Itoa(h.leader)); err == nil || found > 0 {
+		_ = unix.Kill(-1, unix.SIGTERM)
+		_ = unix.Kill(-1, unix.SIGCONT)
+	}
+	select {
+	case <-h.gone:
+	case <-time.After(*o.End):
+		for range 100 { // what forks while it is killed is killed again
+			_ = unix.Kill(-1, unix.SIGKILL)
+			select {
+			case <-h.gone:
+			case <-time.After(5 * time.Millisecond):
+				continue
+			}
+			break
+		}
+	}
+	h.say(news{Ended: &found})
+	return nil
+}
+
+// others counts the living processes beside this one and the command.
+func (h *heading) others() int {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return 0
+	}
+	n := 0
+	for _, e := range entries {
+		if pid, err := strconv.Atoi(e.Name()); err == nil && pid != 1 && pid != h.leader && alive(pid) {
+			n++
+		}
+	}
+	return n
+}

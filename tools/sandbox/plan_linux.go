@@ -1,0 +1,223 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// plan is the file system of one sandbox, as arguments of bubblewrap. Later ones
+// lie above earlier ones.
+type plan struct {
+	args []string
+	ids  []string // device and inode of what is mounted, so that a plan made anew shows a change
+	last map[string]string
+}
+
+// Sizes of what is private, in bytes.
+const (
+	privateTmp  = 4 << 30
+	privateHome = 1 << 30
+)
+
+// emptied are the directories of the system that are private, though not empty
+// outside.
+var emptied = []string{"/home", "/root", "/tmp", "/var/tmp", "/run", "/mnt", "/media"}
+
+// nameService are the files below /run that finding a host by name needs.
+var nameService = []string{"/run/systemd/resolve", "/run/NetworkManager/resolv.conf", "/run/resolvconf", "/run/connman/resolv.conf"}
+
+// files plans what a command of p sees.
+func (s *Settings) files(p *Policy) (*plan, error) {
+	m := &plan{last: map[string]string{}}
+	for _, root := range p.Roots {
+		if root == "/" || !filepath.IsAbs(root) {
+			return nil, fmt.Errorf("%q cannot be a workspace root", root)
+		}
+		if below([]string{root}, s.State) || root == p.Home {
+			return nil, fmt.Errorf("the root %s holds the home directory or the server's own files", root)
+		}
+	}
+	if p.Open {
+		m.args = append(m.args, "--dev-bind", "/", "/")
+	} else {
+		s.private(m, p)
+	}
+	for _, root := range p.Roots {
+		if err := m.must("--bind", root); err != nil {
+			return nil, err
+		}
+	}
+	for _, dir := range []string{s.Scratch, p.Scratch} {
+		if dir != "" && !below([]string{m.writable(dir)}, dir) {
+			if err := m.must("--bind", dir); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for _, path := range p.Write {
+		if m.writable(path) == "" {
+			m.bind("--bind", path)
+		}
+	}
+	s.caches(m, p)
+	s.protect(m, p)
+	s.hide(m, p)
+	return m, nil
+}
+
+// private plans the system read-only and the rest of the machine not at all.
+func (s *Settings) private(m *plan, p *Policy) {
+	m.args = append(m.args, "--ro-bind", "/", "/", "--dev", "/dev")
+	var over []string
+	for _, dir := range append(slices.Clone(emptied), p.Home, s.Home, s.State) {
+		if dir == "" || dir == "/" || below(over, dir) {
+			continue
+		}
+		if st, err := os.Lstat(dir); err != nil || !st.IsDir() {
+			continue
+		}
+		size := privateTmp
+		if dir != "/tmp" {
+			size = privateHome
+		}
+		perms := "0755"
+		if dir == "/tmp" || dir == "/var/tmp" {
+			perms = "1777"
+		}
+		m.args = append(m.args, "--perms", perms, "--size", strconv.Itoa(size), "--tmpfs", dir)
+		m.last[dir] = "--tmpfs"
+		over = append(over, dir)
+	}
+	if p.Home != "" && p.Home != "/" {
+		m.args = append(m.args, "--dir", p.Home)
+	}
+	toolchains := s.Toolchains
+	if toolchains == nil {
+		toolchains = DefaultToolchains
+	}
+	for _, name := range toolchains {
+		if path := filepath.Join(p.Home, name); m.last[path] == "" {
+			m.bind("--ro-bind", path)
+		}
+	}
+	if p.Network != NoNetwork {
+		for _, path := range nameService {
+			m.bind("--ro-bind", path)
+		}
+	}
+	for _, path := range p.Read {
+		if !m.visible(path) {
+			m.bind("--ro-bind", path)
+		}
+	}
+}
+
+// hide plans what nobody reads: last, so that nothing uncovers it.
+func (s *Settings) hide(m *plan, p *Policy) {
+	hidden := slices.Concat(p.Hidden, s.Hidden, []string{s.State})
+	if !p.Open {
+		credentials := s.Credentials
+		if credentials == nil {
+			credentials = DefaultCredentials
+		}
+		for _, name := range credentials {
+			path := filepath.Join(p.Home, name)
+			if !below(slices.Concat(p.Read, p.Write), path) {
+				hidden = append(hidden, path)
+			}
+		}
+		if os.Getuid() == 0 {
+			hidden = append(hidden, rootSecrets...)
+		}
+	}
+	slices.Sort(hidden) // a directory before what is in it
+	for _, path := range slices.Compact(hidden) {
+		if path == "" || !m.visible(path) {
+			continue
+		}
+		st, err := os.Stat(path)
+		if err != nil {
+			continue
+		}
+		path = resolved(path)
+		if st.IsDir() {
+			m.args = append(m.args, "--perms", "0000", "--size", "4096", "--tmpfs", path, "--remount-ro", path)
+			m.last[path] = "--tmpfs"
+		} else {
+			m.args = append(m.args, "--ro-bind", os.DevNull, path)
+			m.last[path] = "--ro-bind"
+		}
+		m.id(path)
+	}
+}
+
+// bind plans path at its own place, if it exists.
+func (m *plan) bind(how, path string) bool {
+	if !m.id(path) {
+		return false
+	}
+	m.args = append(m.args, how, path, path)
+	m.last[path] = how
+	return true
+}
+
+func (m *plan) must(how, path string) error {
+	if !m.bind(how, path) {
+		return fmt.Errorf("%s: %w", path, errors.Join(os.ErrNotExist))
+	}
+	return nil
+}
+
+// id notes what path is now.
+func (m *plan) id(path string) bool {
+	var st syscall.Stat_t
+	if syscall.Stat(path, &st) != nil {
+		return false
+	}
+	m.ids = append(m.ids, fmt.Sprintf("%s %d:%d", path, st.Dev, st.Ino))
+	return true
+}
+
+// above returns the nearest planned place at or above path, and how it was
+// planned.
+func (m *plan) above(path string) (place, how string) {
+	for at := path; ; at = filepath.Dir(at) {
+		if how := m.last[at]; how != "" || at == "/" {
+			return at, how
+		}
+	}
+}
+
+// visible reports whether the host's path is seen.
+func (m *plan) visible(path string) bool {
+	_, how := m.above(path)
+	return how != "--tmpfs"
+}
+
+// writable returns the planned place by which path can be written; "" if it
+// cannot.
+func (m *plan) writable(path string) string {
+	if place, how := m.above(path); how == "--bind" {
+		return place
+	}
+	return ""
+}
+
+// key names the plan: two that are alike make the same file system.
+func (m *plan) key() string {
+	return strings.Join(m.args, "\x00") + "\x00\x00" + strings.Join(m.ids, "\x00")
+}
+
+// resolved follows path's links; what cannot be followed stays as it is.
+func resolved(path string) string {
+	if r, err := filepath.EvalSymlinks(path); err == nil {
+		return r
+	}
+	return path
+}

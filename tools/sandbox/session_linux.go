@@ -1,0 +1,173 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync/atomic"
+	"time"
+)
+
+// ahead is how many heads wait in an open session.
+const ahead = 2
+
+// session is an open sandbox that serves the base profile.
+type session struct {
+	key    string
+	w      *wrapper
+	conn   *net.UnixConn // to the agent
+	ready  chan *cell    // closed when the agent is gone
+	users  int           // commands, and who is about to start one; under bubble.mu
+	idle   *time.Timer   // under bubble.mu; may be nil
+	worked atomic.Bool   // a head came
+	stale  bool          // not the open one any more: closed when the last user leaves
+}
+
+// shared returns the open session, opened or replaced as files ask for, with the
+// caller as a user of it. It is nil where sessions do not work.
+func (b *bubble) shared(files *plan) (*session, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return nil, errClosed
+	}
+	if b.solo {
+		return nil, nil
+	}
+	key := files.key()
+	if b.session != nil && b.session.key != key {
+		b.retire(b.session)
+	}
+	if b.session == nil {
+		s, err := b.openSession(files, key)
+		if err != nil {
+			return nil, err
+		}
+		b.session = s
+	}
+	if b.session.idle != nil {
+		b.session.idle.Stop()
+	}
+	b.session.users++
+	return b.session, nil
+}
+
+// openSession starts a sandbox with an agent in it. It sees the host's /proc, as
+// heads could not mount their own without; commands see only that of their own.
+func (b *bubble) openSession(files *plan, key string) (*session, error) {
+	mine, theirs, err := pair()
+	if err != nil {
+		return nil, err
+	}
+	args := append(fence(&Policy{}), "--as-pid-1", "--cap-drop", "ALL", "--cap-add", "CAP_SYS_ADMIN", "--cap-add", "CAP_SETPCAP")
+	args = append(append(args, files.args...), "--bind", "/proc", "/proc")
+	w, err := b.boot(args, theirs, "agent")
+	theirs.Close()
+	if err != nil {
+		mine.Close()
+		return nil, err
+	}
+	s := &session{key: key, w: w, conn: mine, ready: make(chan *cell, ahead)}
+	go s.collect()
+	for range ahead {
+		if _, err := mine.Write([]byte{0}); err != nil {
+			s.close()
+			return nil, w.blame(err)
+		}
+	}
+	return s, nil
+}
+
+// collect takes the sockets of heads from the agent.
+func (s *session) collect() {
+	defer close(s.ready)
+	for {
+		h, err := take(s.conn)
+		if err != nil || len(h.files) != 1 {
+			return
+		}
+		c, err := conn(h.files[0])
+		if err != nil {
+			return
+		}
+		cell, err := newCell(c)
+		if err != nil {
+			return
+		}
+		s.worked.Store(true)
+		s.ready <- cell
+	}
+}
+
+// cell returns a head that waits, and orders the next one.
+func (s *session) cell(ctx context.Context) (*cell, error) {
+	select {
+	case c, ok := <-s.ready:
+		if !ok {
+			return nil, s.w.blame(errors.New("the session's sandbox has ended"))
+		}
+		if _, err := s.conn.Write([]byte{0}); err != nil {
+			c.conn.Close()
+			return nil, fmt.Errorf("the session's sandbox: %w", err)
+		}
+		return c, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// leave ends a use of s.
+func (b *bubble) leave(s *session) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s.users--
+	if s.users > 0 {
+		return
+	}
+	if s.stale {
+		go s.close()
+		return
+	}
+	s.idle = time.AfterFunc(b.Idle, func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if s.users == 0 && b.session == s {
+			b.retire(s)
+		}
+	})
+}
+
+// retire takes s out of use; its commands may end. b.mu is held.
+func (b *bubble) retire(s *session) {
+	b.session = nil
+	s.stale = true
+	if s.users == 0 {
+		go s.close()
+	}
+}
+
+// drop takes s out of use where it is broken. One that never worked shows that
+// none will.
+func (b *bubble) drop(s *session, broken bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !broken {
+		return
+	}
+	b.solo = b.solo || !s.worked.Load()
+	if b.session == s {
+		b.retire(s)
+	}
+}
+
+// close ends the agent and with it all that is in the sandbox.
+func (s *session) close() {
+	s.conn.Close()
+	go func() {
+		for c := range s.ready {
+			c.conn.Close()
+		}
+	}()
+	s.w.end()
+}
