@@ -25,14 +25,23 @@ var productNames = []string{
 // product reports whether a path in a work tree is named like what a build makes
 // again: itself, or a directory that it lies in.
 func product(rel string) bool {
-	for name := range strings.SplitSeq(strings.ToLower(rel), "/") {
-		if productDirs[name] {
+	for name := range strings.SplitSeq(rel, "/") {
+		if productNamed(name) {
 			return true
 		}
-		for _, p := range productNames {
-			if ok, err := path.Match(p, name); ok && err == nil {
-				return true
-			}
+	}
+	return false
+}
+
+// productNamed is product for one name.
+func productNamed(name string) bool {
+	name = strings.ToLower(name)
+	if productDirs[name] {
+		return true
+	}
+	for _, p := range productNames {
+		if ok, err := path.Match(p, name); ok && err == nil {
+			return true
 		}
 	}
 	return false

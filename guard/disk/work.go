@@ -11,6 +11,7 @@ import (
 type work struct {
 	root    string
 	git     string    // its own git directory
+	common  string    // the git directory that it shares with other work trees
 	indexed time.Time // when the index was written
 	index   map[string]indexEntry
 	dirs    map[string]bool         // directories that hold something tracked
@@ -54,7 +55,7 @@ func readWork(root, git string, isFile bool) *work {
 			common = absolute(git, strings.TrimSpace(string(b)))
 		}
 	}
-	w.git = git
+	w.git, w.common = git, common
 	name := filepath.Join(git, "index")
 	if fi, err := os.Lstat(name); err == nil {
 		w.indexed = fi.ModTime()

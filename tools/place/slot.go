@@ -3,7 +3,6 @@
 package place
 
 import (
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -80,63 +79,50 @@ func (s *Slot) Read(max int64) ([]byte, error) {
 // Mode, owner, ACL and user attributes of a file that is replaced are kept as
 // far as the system lets us; a file that is not the one the slot stands for is
 // left alone (ErrStale).
-func (s *Slot) Put(data []byte) (err error) {
-	dir := int(s.dir.Fd())
+func (s *Slot) Put(data []byte) error {
 	mode := uint32(0o644) // less the umask
 	if s.Exists {
 		mode = 0o600 // until it has the old file's mode
-		if err := unix.Faccessat(dir, s.name, unix.W_OK, unix.AT_EACCESS); err != nil {
+		if err := unix.Faccessat(int(s.dir.Fd()), s.name, unix.W_OK, unix.AT_EACCESS); err != nil {
 			return &os.PathError{Op: "write", Path: s.Path, Err: err}
 		}
 	}
-	temp := ".handrail-" + rand.Text()[:16] + ".tmp"
-	fd, err := unix.Openat(dir, temp, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, mode)
+	return s.replace(func(dir int, temp string) error {
+		return create(dir, temp, mode, func(f *os.File) error {
+			_, err := f.Write(data)
+			if err == nil && s.Exists {
+				s.dress(f)
+				// set-id bits vouch for the content that goes, as write(2) sees it
+				err = owned(f, Attributes{Mode: uint32(s.st.Mode), Uid: s.st.Uid, Gid: s.st.Gid})
+			}
+			return err
+		})
+	})
+}
+
+// create makes the file name in dir, which must not exist, with what write puts
+// there.
+func create(dir int, name string, mode uint32, write func(*os.File) error) error {
+	fd, err := unix.Openat(dir, name, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, mode)
 	if err != nil {
-		return &os.PathError{Op: "create a temporary file beside", Path: s.Path, Err: err}
+		return fmt.Errorf("make a temporary file beside it: %w", err)
 	}
-	defer func() {
-		if err != nil {
-			_ = unix.Unlinkat(dir, temp, 0)
-		}
-	}()
-	f := os.NewFile(uintptr(fd), temp)
-	_, err = f.Write(data)
-	if err == nil && s.Exists {
-		err = s.dress(f)
-	}
-	if err == nil {
+	f := os.NewFile(uintptr(fd), name)
+	if err = write(f); err == nil {
 		err = f.Sync()
 	}
 	if e := f.Close(); err == nil {
 		err = e
 	}
-	if err != nil {
-		return fmt.Errorf("write %s: %w", s.Path, err)
-	}
-	if err := s.install(dir, temp); err != nil {
-		return err
-	}
-	s.syncDir()
-	return nil
+	return err
 }
 
-// dress gives the new file what the old one had besides its content.
-func (s *Slot) dress(f *os.File) error {
-	mode := uint32(s.st.Mode) & 0o1777 // set-id bits vouch for the content that goes, as write(2) sees it
-	var now unix.Stat_t
-	if err := unix.Fstat(int(f.Fd()), &now); err != nil {
-		return err
-	}
-	if now.Uid != s.st.Uid || now.Gid != s.st.Gid {
-		if err := f.Chown(int(s.st.Uid), int(s.st.Gid)); err != nil {
-			_ = f.Chown(-1, int(s.st.Gid)) // the group alone may be allowed
-		}
-	}
+// dress gives the new file the attributes of the old one.
+func (s *Slot) dress(f *os.File) {
 	if old, _, err := OpenRegular(s.dir, s.name); err == nil {
 		copyAttributes(old, f)
 		old.Close()
 	}
-	return unix.Fchmod(int(f.Fd()), mode)
 }
 
 // install puts temp in the slot's place.

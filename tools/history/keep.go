@@ -1,0 +1,187 @@
+//go:build linux || darwin
+
+package history
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"handrail/guard"
+)
+
+// Call names a call that is about to run.
+type Call struct {
+	ID      string
+	Tool    string
+	Session string
+	Roots   []string // of the workspace, absolute and resolved
+	// Skip are directories whose content counts for nothing: scratch.
+	Skip []string
+}
+
+// Kept is what was kept before one call. The zero value and nil are nothing,
+// and all methods do nothing then.
+type Kept struct {
+	s *Store
+	r *Record
+}
+
+// Whole reports whether the call could destroy anything in the workspace, so
+// that all of it was to be kept.
+func (k *Kept) Whole() bool { return k != nil && k.r != nil && k.r.Whole }
+
+// Keep keeps what a call could destroy, before it runs. It is nil for a call
+// that only reads. An error means that the call could not be undone; Kept still
+// says what was to be kept. Of what is too large nothing is kept, which is no
+// error but told by Untold.
+func (s *Store) Keep(ctx context.Context, c Call, facts *guard.Facts) (*Kept, error) {
+	p := plans(c.Roots, facts)
+	p.drop(c.Skip)
+	if len(p.spots) == 0 {
+		return nil, nil
+	}
+	k := &Kept{r: &Record{Call: c.ID, Tool: c.Tool, Session: c.Session, Began: time.Now().UTC(), Whole: p.whole, Places: p.spots}}
+	for _, root := range c.Roots {
+		k.r.Roots = append(k.r.Roots, Name(root))
+	}
+	if err := s.before(ctx, k.r); err != nil {
+		return k, err
+	}
+	k.s = s
+	return k, nil
+}
+
+// drop leaves out what lies in a scratch directory.
+func (p *plan) drop(skip []string) {
+	kept := p.spots[:0]
+	for _, spot := range p.spots {
+		scratch := false
+		for _, dir := range skip {
+			scratch = scratch || dir != "" && within(string(spot.Path), dir)
+		}
+		if !scratch {
+			kept = append(kept, spot)
+		}
+	}
+	p.spots = kept
+}
+
+// before keeps the places of r as they are, and writes r.
+func (s *Store) before(ctx context.Context, r *Record) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.dir == "" {
+		return errors.New("history: the store is not open")
+	}
+	if err := s.room(); err != nil {
+		return err
+	}
+	unlock, err := s.begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	w := &walk{s: s, ctx: ctx, now: time.Now()}
+	defer func() { s.grow(w.grown) }()
+	for i := range r.Places {
+		spot := &r.Places[i]
+		if spot.Before, err = w.snapshot(string(spot.Path), spot.Shallow); err != nil {
+			return fmt.Errorf("history: %w", err)
+		}
+	}
+	r.Lost, r.LostCount = w.some, w.lost
+	return s.save(r)
+}
+
+// room sees to it that the store has room for one more snapshot.
+func (s *Store) room() error {
+	free, err := s.free()
+	if err != nil {
+		return err
+	}
+	if s.size() > s.limits.Store || free < s.limits.Free {
+		if err := s.Sweep(free < s.limits.Free); err != nil && !errors.Is(err, errBusy) {
+			return err
+		}
+		if free, err = s.free(); err != nil {
+			return err
+		}
+	}
+	if free < s.limits.Free {
+		return fmt.Errorf("history: the disk of %s has only %d MiB free, %d MiB are to stay so; make room", s.dir, free>>20, s.limits.Free>>20)
+	}
+	return nil
+}
+
+// Done looks at the same places after the call. The call can be undone without
+// it only by force.
+func (k *Kept) Done(ctx context.Context) error {
+	if k == nil || k.s == nil {
+		return nil
+	}
+	return k.s.after(ctx, k.r)
+}
+
+func (s *Store) after(ctx context.Context, r *Record) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	unlock, err := s.begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	w := &walk{s: s, ctx: ctx, now: time.Now()}
+	defer func() { s.grow(w.grown) }()
+	r.Made, r.Changed, r.Removed = 0, 0, 0
+	for i := range r.Places {
+		spot := &r.Places[i]
+		if spot.After, err = w.snapshot(string(spot.Path), spot.Shallow); err != nil {
+			return fmt.Errorf("history: %w", err)
+		}
+		err := s.diff(string(spot.Path), spot.Before, spot.After, func(c Change) {
+			switch {
+			case c.Before == nil:
+				r.Made++
+			case c.After == nil:
+				r.Removed++
+			default:
+				r.Changed++
+			}
+		})
+		if err != nil {
+			return fmt.Errorf("history: %w", err)
+		}
+	}
+	r.Ended = time.Now().UTC()
+	return s.save(r)
+}
+
+// Untold says in a clause what of the places is not kept, of what this process
+// has not said it yet; empty: nothing.
+func (k *Kept) Untold() string {
+	if k == nil || k.s == nil {
+		return ""
+	}
+	s := k.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var fresh []string
+	for _, l := range k.r.Lost {
+		if len(s.told) < 10_000 && !s.told[string(l.Path)] {
+			s.told[string(l.Path)] = true
+			fresh = append(fresh, fmt.Sprintf("%q (%s)", string(l.Path), l.Why))
+		}
+	}
+	if len(fresh) == 0 {
+		return ""
+	}
+	more := ""
+	if len(fresh) > 3 {
+		more = fmt.Sprintf(" and %d more", len(fresh)-3)
+		fresh = fresh[:3]
+	}
+	return "not kept, so undo cannot bring it back: " + strings.Join(fresh, ", ") + more
+}
