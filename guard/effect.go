@@ -91,8 +91,11 @@ var Actions = map[Kind][]string{
 		"delete",
 		"admin", // access, secrets, keys, billing
 	},
-	Privilege: {""},
-	Persist:   {"", "schedule", "service", "startup", "hook"},
+	Privilege: {
+		"",
+		"uncontained", // the call runs without the limits of its sandbox
+	},
+	Persist: {"", "schedule", "service", "startup", "hook"},
 	System: {
 		"",
 		"process",   // signals to processes that this session may not own

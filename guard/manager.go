@@ -26,6 +26,9 @@ type Decision struct {
 	Notes []Note `json:"-"`
 	// Digest names exactly this call under this policy; see Manager.Digest.
 	Digest string `json:"digest"`
+	// Contained says that it runs without anybody's yes because the kernel holds
+	// what the rules could not tell.
+	Contained bool `json:"contained,omitempty"`
 	// Granted says that a person's earlier grant turned ask into allow.
 	Granted bool `json:"granted,omitempty"`
 	// Grant is the ID of that grant where it is kept in the store.
@@ -63,6 +66,11 @@ type Manager struct {
 	// Fallback replaces llm where no validator could be asked. The zero value
 	// is deny; anything looser than ask counts as ask.
 	Fallback Verdict
+	// Contain makes containment the fallback where Hold holds all that is left to
+	// tell; Fallback is for the rest.
+	Contain bool
+	// Hold says what holds the commands of allowed calls.
+	Hold Hold
 	// Grants holds what people approved; nil means nothing was.
 	Grants Ledger
 	// Revision names the policy: digests made under another one do not match.
@@ -83,6 +91,7 @@ func (m *Manager) Evaluate(ctx context.Context, c *EvalContext) *Decision {
 	if d.Verdict == VerdictAsk {
 		m.granted(ctx, c, d)
 	}
+	m.unheld(ctx, c, d)
 	return d
 }
 

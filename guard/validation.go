@@ -35,12 +35,12 @@ const validatorRule = "guard/agent"
 // names effects about which the rules ask or deny, that counts.
 func (m *Manager) settle(ctx context.Context, c *EvalContext, d *Decision, p *Policy) *Decision {
 	if m.Validator == nil {
-		d.Verdict = min(m.Fallback, VerdictAsk)
+		m.fallback(c, d)
 		return d
 	}
 	answer, err := m.validate(ctx, c, d)
 	if err != nil || answer == nil || answer.Verdict == VerdictLLM || answer.Verdict > VerdictAllow {
-		d.Verdict = min(m.Fallback, VerdictAsk)
+		m.fallback(c, d)
 		d.Validator = &Validation{Fault: "no answer"}
 		if err != nil {
 			d.Validator.Fault = err.Error()

@@ -21,7 +21,7 @@ type question struct {
 
 // questions is the ask list of BitCode's tool guards and its kin.
 var questions = []question{
-	{"priv/escalation", guard.Privilege, nil, "%[1]s would run with more rights than you gave (%[2]s)", "run it without more rights", "Asks before rights are gained: sudo, su, doas, setuid bits. Source: the ask list of BitCode's tool guards."},
+	{"priv/escalation", guard.Privilege, []string{""}, "%[1]s would run with more rights than you gave (%[2]s)", "run it without more rights", "Asks before rights are gained: sudo, su, doas, setuid bits. Source: the ask list of BitCode's tool guards."},
 	{"vcs/force-push", guard.Remote, []string{"force-push"}, "%[1]s would overwrite commits in %[2]s", "push to a new branch: `git switch -c fix`, then a plain push", "Asks before commits elsewhere may be lost. Source: the ask list of BitCode's tool guards."},
 	{"vcs/discard", guard.Delete, []string{"discard"}, "%[1]s would throw away work that version control cannot bring back, in %[2]s", "keep a copy first: `git stash`", "Asks before uncommitted, unreachable or untracked work is lost: reset --hard, clean, checkout of paths, stash drop, branch -D. Source: the ask list of BitCode's tool guards."},
 	{"remote/publish", guard.Remote, []string{"publish"}, "%[1]s would publish to %[2]s, which cannot be taken back", "show what would be published first", "Asks before a package, image or release is published. Source: the ask list of BitCode's tool guards."},
@@ -70,6 +70,13 @@ func asks() []guard.Rule {
 			}
 			p.Report(i, guard.VerdictAsk, because(fmt.Sprintf("%s would signal %s, which this call did not start", actor(p, i), target(e)), e), "end only jobs that you started in the same call, as %1 or $!")
 		}))
+	rules = append(rules, fixed(each("priv/uncontained",
+		"Asks, in every profile, before a call runs without the limits of its sandbox (the argument escalate).",
+		only(guard.Privilege, "uncontained"),
+		func(p *guard.Pass, i int, e guard.Effect) {
+			p.Report(i, guard.VerdictAsk, because("it would run without the limits of the sandbox, with all of your rights on files and the whole network", e),
+				"repeat it without `escalate`, and name the files and hosts it needs in the command itself")
+		})))
 	return append(rules, each("code/hidden",
 		"Asks about what cannot be known before it runs: a computed command name, code from an unknown source, text past the limits, what is no bash.",
 		only(guard.Unknown),

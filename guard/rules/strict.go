@@ -86,7 +86,7 @@ func strict() []guard.Rule {
 			}),
 		each("strict/download-run", "Denies running what was downloaded. Source: clippy-code, network security risks.", only(guard.Code, "downloaded"), says(deny, "%s would run downloaded code: %s")),
 		each("strict/scan", "Denies scanning hosts. Source: clippy-code, network security risks.", only(guard.Network, "scan"), says(deny, "%s would scan %s")),
-		each("strict/privilege", "Denies gaining rights. Source: clippy-code, privilege escalation.", only(guard.Privilege), says(deny, "%s would run with more rights than you gave (%s)")),
+		each("strict/privilege", "Denies gaining rights. Source: clippy-code, privilege escalation.", only(guard.Privilege, ""), says(deny, "%s would run with more rights than you gave (%s)")),
 		each("strict/network", "Asks before any host but this machine is reached. Source: clippy-code, network security risks.", only(guard.Network),
 			func(p *guard.Pass, i int, e guard.Effect) {
 				if !e.Exact || !loopback(e.Target) {

@@ -110,6 +110,7 @@ func (c *Config) Open() (*System, error) {
 		s.Close()
 		return nil, err
 	}
+	c.hold(s.Guard)
 	validator, err := c.Agent(c.Notice)
 	if err != nil {
 		s.Close()
