@@ -16,6 +16,7 @@ import (
 	"handrail/guard/rules"
 	"handrail/guard/shell"
 	"handrail/tools"
+	"handrail/tools/history"
 )
 
 // Version is the version of the program.
@@ -110,7 +111,6 @@ func (c *Config) Open() (*System, error) {
 		s.Close()
 		return nil, err
 	}
-	c.hold(s.Guard)
 	validator, err := c.Agent(c.Notice)
 	if err != nil {
 		s.Close()
@@ -120,9 +120,17 @@ func (c *Config) Open() (*System, error) {
 		s.Guard.Validator = validator
 		validator.Start()
 	}
-	s.Toolbox = &tools.Toolbox{Guard: s.Guard, Reader: s.Reader, Audit: log, AskTimeout: c.AskTimeout, Sandbox: c.sandbox}
+	kept, err := history.Open(c.History(), history.Limits{})
+	if err != nil {
+		s.Close()
+		return nil, err
+	}
+	s.Toolbox = &tools.Toolbox{History: kept, Guard: s.Guard, Reader: s.Reader, Audit: log, AskTimeout: c.AskTimeout, Sandbox: c.sandbox}
 	return s, nil
 }
+
+// History is the directory of what calls could destroy.
+func (c *Config) History() string { return filepath.Join(resolved(c.State), "history") }
 
 // AuditLog is the path of the audit log.
 func (c *Config) AuditLog() string { return filepath.Join(c.State, "audit.jsonl") }
