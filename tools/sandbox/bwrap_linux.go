@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"regexp"
@@ -24,7 +25,9 @@ const installBwrap = "apt-get install bubblewrap (dnf install bubblewrap, pacman
 // sandbox, others each in one of its own.
 type bubble struct {
 	Settings
-	self *os.File // the program of the processes inside
+	self   *os.File // the program of the processes inside
+	stage  *stage   // nil where we have no namespaces of our own beside bubblewrap's
+	caches *caches
 
 	mu      sync.Mutex
 	session *session // the open one; may be nil
@@ -51,7 +54,17 @@ func openBwrap(s Settings) (Sandbox, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the program for the inside: %w", err)
 	}
-	return &bubble{Settings: s, self: self, cells: map[*held]bool{}}, nil
+	b := &bubble{Settings: s, self: self, cells: map[*held]bool{}}
+	if b.stage, err = openStage(self); err == nil { // what does not start here is told by the first cue
+		if _, err = b.stage.ask(cue{}); err != nil && err.Error() != unknownCue {
+			b.stage.close()
+			b.stage = nil
+		}
+	}
+	if b.caches, err = newCaches(s.State, b.stage); err != nil {
+		return nil, errors.Join(err, b.Close())
+	}
+	return b, nil
 }
 
 // trusted reports why the program at path cannot be relied on: it, and every
@@ -97,7 +110,7 @@ func (b *bubble) Start(ctx context.Context, p *Policy, c *Command) (Process, err
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	files, err := b.files(p)
+	files, err := b.files(p, b.caches)
 	if err != nil {
 		return nil, err
 	}
@@ -180,31 +193,53 @@ func fence(p *Policy) []string {
 
 // wrapper is a bubblewrap that runs.
 type wrapper struct {
-	cmd  *exec.Cmd
-	said *tail
-	gone chan struct{}
+	process *os.Process
+	said    *tail
+	gone    chan struct{} // closed when it and all of our parts in it are gone
 }
 
 // boot starts bubblewrap with our own part in it: descriptor 3 is its socket, 4
-// its program.
+// its program. That the pipe of its stderr ends says that all are gone: commands
+// do not have it.
 func (b *bubble) boot(args []string, socket *os.File, part string) (*wrapper, error) {
+	args = append(append([]string{"bwrap"}, args...), "--", "/proc/self/fd/4", inside, part)
+	r, errs, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer errs.Close()
 	w := &wrapper{said: &tail{}, gone: make(chan struct{})}
-	w.cmd = &exec.Cmd{Path: bwrapPath, Args: append(append([]string{"bwrap"}, args...), "--", "/proc/self/fd/4", inside, part),
-		Dir: "/", Env: []string{}, ExtraFiles: []*os.File{socket, b.self}, Stderr: w.said, WaitDelay: time.Second,
-		SysProcAttr: &syscall.SysProcAttr{Setsid: true}}
-	if err := w.cmd.Start(); err != nil {
+	if b.stage != nil {
+		var answer reply
+		if answer, err = b.stage.ask(cue{Start: args}, socket, errs); err == nil {
+			w.process, err = os.FindProcess(answer.PID) // holds a pidfd
+		}
+	} else {
+		cmd := &exec.Cmd{Path: bwrapPath, Args: args, Dir: "/", Env: []string{}, Stderr: errs, ExtraFiles: []*os.File{socket, b.self},
+			SysProcAttr: &syscall.SysProcAttr{Setsid: true}}
+		if err = cmd.Start(); err == nil {
+			w.process = cmd.Process
+			go func() { _ = cmd.Wait() }()
+		}
+	}
+	if err != nil {
+		r.Close()
 		return nil, fmt.Errorf("start %s: %w", bwrapPath, err)
 	}
-	go func() { _ = w.cmd.Wait(); close(w.gone) }()
+	go func() {
+		defer close(w.gone)
+		defer r.Close()
+		_, _ = io.Copy(w.said, r)
+	}()
 	return w, nil
 }
 
-// end kills what is still there and returns when it is gone.
+// end waits until it is gone, by force after a while.
 func (w *wrapper) end() {
 	select {
 	case <-w.gone:
 	case <-time.After(time.Second):
-		_ = w.cmd.Process.Kill()
+		_ = w.process.Kill()
 		<-w.gone
 	}
 }
@@ -234,7 +269,14 @@ func (b *bubble) Close() error {
 	if session != nil {
 		session.close()
 	}
-	return b.self.Close()
+	if b.stage != nil {
+		b.stage.close()
+	}
+	var err error
+	if b.caches != nil {
+		err = b.caches.close()
+	}
+	return errors.Join(err, b.self.Close())
 }
 
 // tail keeps the end of what was written to it.

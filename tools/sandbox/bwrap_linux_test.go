@@ -24,8 +24,8 @@ type place struct {
 	outside string // a directory that is the user's and not the workspace
 }
 
-// stage makes a machine and opens tier on it.
-func stage(t testing.TB, tier Tier) *place {
+// settle makes a machine and opens tier on it.
+func settle(t testing.TB, tier Tier) *place {
 	t.Helper()
 	testkit.Require(t, bwrapPath, installBwrap)
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -134,7 +134,7 @@ func both(t *testing.T, f func(t *testing.T)) {
 
 func TestBwrapRuns(t *testing.T) {
 	both(t, func(t *testing.T) {
-		p := stage(t, Bwrap)
+		p := settle(t, Bwrap)
 		for _, pol := range []*Policy{p.base(), {Roots: p.Roots, Scratch: p.Scratch, Home: p.Home, Read: []string{p.outside}}} {
 			t.Run(fmt.Sprintf("base %v", pol.Base()), func(t *testing.T) {
 				r := p.run(t, pol, `echo out; echo err >&2; pwd; touch made; cat; exit 7`)
@@ -159,7 +159,7 @@ func TestBwrapRuns(t *testing.T) {
 
 func TestBwrapHolds(t *testing.T) {
 	both(t, func(t *testing.T) {
-		p := stage(t, Bwrap)
+		p := settle(t, Bwrap)
 		if err := os.WriteFile(filepath.Join(p.outside, "private"), []byte("private text\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -200,24 +200,51 @@ func TestBwrapHolds(t *testing.T) {
 // TestBwrapTree: nothing of a call outlives it.
 func TestBwrapTree(t *testing.T) {
 	both(t, func(t *testing.T) {
-		p := stage(t, Bwrap)
+		p := settle(t, Bwrap)
+		mine := fmt.Sprintf("sleep 7301.%d", os.Getpid())
 		for _, pol := range []*Policy{p.base(), {Roots: p.Roots, Home: p.Home, Network: Full}} {
-			r := p.run(t, pol, `(setsid nohup bash -c 'trap "" TERM; sleep 300' &); (sleep 300 &); sleep 0.1; echo left`)
+			r := p.run(t, pol, `(setsid nohup bash -c 'trap "" TERM; `+mine+`' &); (`+mine+` &); sleep 0.1; echo left`)
 			if r.found < 2 || r.out != "left\n" || r.Code != 0 {
 				t.Errorf("%+v", r)
 			}
-			proc, out := p.bash(t, pol, `trap "" TERM; sleep 300 & setsid sleep 301 & touch on; sleep 302`)
+			proc, out := p.bash(t, pol, `trap "" TERM; `+mine+` & setsid `+mine+` & touch on; `+mine)
 			until(t, func() bool { return os.Remove(filepath.Join(p.root, "on")) == nil })
+			if !running(mine) {
+				t.Error("the control is not seen")
+			}
 			proc.End(50 * time.Millisecond)
 			_ = out() // ends, as nobody holds the pipe
 			if s := proc.Wait(); s.Signal != 9 {
 				t.Errorf("ended by %+v", s)
 			}
-		}
-		if strings.Contains(ps(t), "sleep 30") {
-			t.Error("left: " + ps(t))
+			if running(mine) {
+				t.Error("something is left")
+			}
 		}
 	})
+}
+
+// TestBwrapServerDeath: nothing outlives the server.
+func TestBwrapServerDeath(t *testing.T) {
+	if arg := os.Getenv("SANDBOX_SERVER"); arg != "" {
+		p := settle(t, Bwrap)
+		for _, pol := range []*Policy{p.base(), {Roots: p.Roots, Home: p.Home, Network: Full}} {
+			p.bash(t, pol, `setsid bash -c 'trap "" TERM; sleep `+arg+`' & trap "" TERM; sleep `+arg)
+		}
+		time.Sleep(time.Minute)
+	}
+	arg := fmt.Sprintf("7302.%d", os.Getpid())
+	cmd := exec.Command("/proc/self/exe", "-test.run=^TestBwrapServerDeath$")
+	cmd.Env = append(os.Environ(), "SANDBOX_SERVER="+arg, "TMPDIR="+t.TempDir())
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	until(t, func() bool { return count("sleep "+arg) == 4 })
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	until(t, func() bool { return count("sleep "+arg) == 0 })
 }
 
 // until waits for what must come about.
@@ -232,13 +259,22 @@ func until(t testing.TB, f func() bool) {
 	t.Fatal("it did not come about")
 }
 
-func ps(t *testing.T) string {
-	out, _ := exec.Command("ps", "-eo", "args").Output()
-	return string(out)
+// count tells how many processes of the machine have exactly this command line.
+func count(args string) int {
+	n := 0
+	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, f := range files {
+		if b, err := os.ReadFile(f); err == nil && strings.ReplaceAll(strings.TrimRight(string(b), "\x00"), "\x00", " ") == args {
+			n++
+		}
+	}
+	return n
 }
 
+func running(args string) bool { return count(args) > 0 }
+
 func BenchmarkStart(b *testing.B) {
-	p := stage(b, Bwrap)
+	p := settle(b, Bwrap)
 	own := &Policy{Roots: p.Roots, Scratch: p.Scratch, Home: p.Home, Read: []string{p.outside}}
 	none, _ := openNone(Settings{})
 	for _, v := range []struct {

@@ -33,7 +33,7 @@ var emptied = []string{"/home", "/root", "/tmp", "/var/tmp", "/run", "/mnt", "/m
 var nameService = []string{"/run/systemd/resolve", "/run/NetworkManager/resolv.conf", "/run/resolvconf", "/run/connman/resolv.conf"}
 
 // files plans what a command of p sees.
-func (s *Settings) files(p *Policy) (*plan, error) {
+func (s *Settings) files(p *Policy, c *caches) (*plan, error) {
 	m := &plan{last: map[string]string{}}
 	for _, root := range p.Roots {
 		if root == "/" || !filepath.IsAbs(root) {
@@ -65,7 +65,11 @@ func (s *Settings) files(p *Policy) (*plan, error) {
 			m.bind("--bind", path)
 		}
 	}
-	s.caches(m, p)
+	if !p.Open {
+		if err := c.plan(m, p, s.Caches); err != nil {
+			return nil, err
+		}
+	}
 	s.protect(m, p)
 	s.hide(m, p)
 	return m, nil
