@@ -29,11 +29,6 @@ type job struct {
 	began time.Time
 	env   map[string]string // what a command of this call gets
 	bytes int64             // of output, or written; for the audit
-
-	first  judged         // for the history
-	answer elicit.Answer  // what came of the question
-	offer  *guard.Pattern // what always would cover; nil where it is no choice
-	waits  string         // where the call waits for a person, in sentences
 }
 
 // request is the bound arguments of a tool: what they would do, how that is
@@ -63,8 +58,6 @@ func (j *job) run(ctx context.Context) *Result {
 	if err != nil {
 		return j.unrecorded(err)
 	}
-	j.first = judged{facts, d}
-	defer j.remember()
 	var approval elicit.Outcome
 	if d.Verdict == guard.VerdictAsk {
 		a := j.ask(ctx, req, facts, d)
@@ -145,15 +138,10 @@ func (j *job) again(ctx context.Context, req request, asked *guard.Decision, cho
 	if choice == elicit.AllowSession {
 		grant.Scope, grant.Expires = guard.Session, time.Time{}
 	}
-	if err := j.box.Guard.Grants.Add(grant); err != nil {
-		return nil, &guard.Decision{Rule: "guard/error", Reason: "the approval cannot be kept: " + err.Error()}, nil
-	}
+	j.box.Guard.Grants.Add(grant)
 	d, err := j.judge(ctx, facts)
 	if err == nil && d.Verdict != guard.VerdictDeny && (d.Verdict != guard.VerdictAllow || d.Digest != asked.Digest) {
 		return nil, changed, j.recordDecision(changed, facts)
-	}
-	if err == nil && d.Verdict == guard.VerdictAllow && choice == elicit.AllowAlways {
-		j.keepRule()
 	}
 	return facts, d, err
 }

@@ -20,7 +20,7 @@ var floor = map[string]int{
 	"mcpserver":       4,
 	"tools":           3,
 	"guard/shell":     2, "tools/history": 2,
-	"guard/command":   1, "guard/rules": 1, "guard/plugin": 1, "guard/agent": 1, "guard/audit": 1, "guard/disk": 1,
+	"guard/command": 1, "guard/rules": 1, "guard/plugin": 1, "guard/agent": 1, "guard/audit": 1, "guard/disk": 1,
 	"elicit/mcp": 1, "elicit/terminal": 1, "elicit/web": 1, "elicit/desktop": 1,
 	"tools/sandbox": 1, "tools/egress": 1, "internal/store": 1, "internal/ollamatest": 1,
 	"guard": 0, "guard/host": 0, "guard/text": 0, "guard/lang": 0, "skills": 0, "elicit": 0, "tools/place": 0,
