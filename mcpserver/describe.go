@@ -48,7 +48,7 @@ func toolList() []mcp.Tool {
 				"Before it runs, the script is read (never executed) to learn what it would do: paths written or deleted, programs, hosts, rights. "+
 				"Ordinary development commands run at once; what reaches outside the workspace, loses work, gains rights or cannot be read is put before a person; what destroys the system is blocked. "+
 				"Blocked or declined calls return an error with the reason and another way; do not retry them. "+
-				"Long output keeps its head and tail. Background processes end with the call."),
+				"Long output keeps its head and tail; output_id reads all of it. Background processes end with the call; background: true starts a job (a server, a watcher) that lives as long as the session, and output_id reads or ends it."),
 			mcp.WithToolAnnotation(mcp.ToolAnnotation{ReadOnlyHint: no, DestructiveHint: yes, IdempotentHint: no, OpenWorldHint: yes})),
 		mcp.NewTool(tools.Edit, out, mcp.WithInputSchema[tools.EditArgs](),
 			mcp.WithToolTitle("Edit a file, guarded"),
@@ -86,6 +86,9 @@ var fieldDocs = map[string]string{
 	"truncated":   "something was cut",
 	"timed_out":   "it was ended because its time was up",
 	"duration_ms": "milliseconds that it ran",
+	"output_id":   "to read all of an output that was cut, or to read and end a job",
+	"next_offset": "where to go on reading the stream",
+	"running":     "the job has not ended",
 	"path":        "the file, absolute",
 	"content":     "the lines that were asked for, numbered",
 	"sha256":      "of the whole file as it is now, hexadecimal",

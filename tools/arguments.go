@@ -27,10 +27,17 @@ const (
 
 // BashArgs are the arguments of safe_bash.
 type BashArgs struct {
-	Command     string `json:"command" jsonschema:"the bash script to run; every call is a fresh non-interactive shell with no standard input and no terminal"`
+	Command     string `json:"command,omitempty" jsonschema:"the bash script to run (required unless output_id is given); every call is a fresh non-interactive shell with no standard input and no terminal"`
 	Cwd         string `json:"cwd,omitempty" jsonschema:"directory to run in, absolute or relative to the first workspace root; default: the first workspace root"`
 	TimeoutMS   int64  `json:"timeout_ms,omitempty" jsonschema:"milliseconds until the command and all it started are ended; default 120000, at most 1800000"`
 	Description string `json:"description,omitempty" jsonschema:"what this is for, in a few words; shown to the person who is asked, never trusted"`
+	Background  bool   `json:"background,omitempty" jsonschema:"start a job (a server, a watcher) and return at once with its output_id; it ends with the session, or after timeout_ms"`
+	OutputID    string `json:"output_id,omitempty" jsonschema:"instead of command: read the output of a job, or all of an output that was cut"`
+	Stream      string `json:"stream,omitempty" jsonschema:"with output_id: stdout or stderr, read from offset; default: what both wrote since the last reading"`
+	Offset      int64  `json:"offset,omitempty" jsonschema:"with stream: the first byte to return, counted from 0"`
+	Limit       int64  `json:"limit,omitempty" jsonschema:"with output_id: bytes to return of a stream; default and at most 32768"`
+	WaitMS      int64  `json:"wait_ms,omitempty" jsonschema:"with output_id of a job: milliseconds to wait for something new; at most 30000"`
+	End         bool   `json:"end,omitempty" jsonschema:"with output_id of a job: end it and all it started, and return the rest of its output"`
 }
 
 // ReadArgs are the arguments of safe_read.
@@ -75,7 +82,13 @@ func bind(tool string, input json.RawMessage) (request, error) {
 	if err := fill(reflect.ValueOf(req).Elem(), input); err != nil {
 		return nil, err
 	}
-	return req, req.check()
+	if err := req.check(); err != nil {
+		return nil, err
+	}
+	if a, ok := req.(*BashArgs); ok && a.OutputID != "" {
+		return outputArgs{a}, nil
+	}
+	return req, nil
 }
 
 // fill sets the fields of the struct v from a JSON object. Unknown, repeated
@@ -163,17 +176,41 @@ func set(v reflect.Value, name string, raw json.RawMessage) error {
 }
 
 func (a *BashArgs) check() error {
+	if a.OutputID != "" {
+		return a.checkOutput()
+	}
 	switch {
+	case a.Stream != "" || a.Offset != 0 || a.Limit != 0 || a.WaitMS != 0 || a.End:
+		return errors.New(`fields "stream", "offset", "limit", "wait_ms" and "end" go with "output_id"`)
 	case strings.TrimSpace(a.Command) == "":
-		return errors.New(`field "command" is empty; give the script to run`)
+		return errors.New(`field "command" is missing or empty; give the script to run`)
 	case len(a.Command) > maxCommand:
 		return fmt.Errorf("field \"command\" is %d bytes; at most %d are allowed: write a script with %s and run that", len(a.Command), maxCommand, Write)
-	case a.TimeoutMS < 0 || a.TimeoutMS > maxTimeout.Milliseconds():
+	case a.TimeoutMS < 0 || a.TimeoutMS > maxTimeout.Milliseconds() && !a.Background || a.TimeoutMS > jobTimeout.Milliseconds():
 		return fmt.Errorf("field \"timeout_ms\" is %d; it must be between 1 and %d (0 or absent: %d)", a.TimeoutMS, maxTimeout.Milliseconds(), defaultTimeout.Milliseconds())
 	case a.Cwd != "":
 		return errors.Join(noNUL("command", a.Command), plainPath("cwd", a.Cwd))
 	}
 	return noNUL("command", a.Command)
+}
+
+// checkOutput checks arguments that name an output.
+func (a *BashArgs) checkOutput() error {
+	switch {
+	case a.Command != "" || a.Cwd != "" || a.Background || a.TimeoutMS != 0:
+		return errors.New(`with "output_id" nothing runs: leave out "command", "cwd", "background" and "timeout_ms"`)
+	case a.Stream != "" && a.Stream != "stdout" && a.Stream != "stderr":
+		return fmt.Errorf("field \"stream\" must be stdout or stderr, not %q", clip(a.Stream, 60))
+	case a.Stream == "" && a.Offset != 0:
+		return errors.New(`field "offset" goes with "stream"`)
+	case a.Stream != "" && (a.End || a.WaitMS != 0):
+		return errors.New(`fields "end" and "wait_ms" go without "stream"`)
+	case a.Offset < 0 || a.Limit < 0 || a.Limit > pageBytes:
+		return fmt.Errorf("\"offset\" must be 0 or more and \"limit\" between 1 and %d; they are %d and %d", pageBytes, a.Offset, a.Limit)
+	case a.WaitMS < 0 || a.WaitMS > maxWait.Milliseconds():
+		return fmt.Errorf("field \"wait_ms\" is %d; it must be between 1 and %d", a.WaitMS, maxWait.Milliseconds())
+	}
+	return nil
 }
 
 func (a *ReadArgs) check() error {

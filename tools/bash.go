@@ -56,16 +56,33 @@ func (a *BashArgs) do(ctx context.Context, j *job, facts *guard.Facts) *Result {
 	}
 	s := &script{text: a.source(facts), dir: facts.Dir, env: j.env, id: j.id, timeout: defaultTimeout, progress: j.call.Progress,
 		box: box, policy: &sandbox.Policy{Roots: j.call.Roots, Home: j.box.Reader.Home, Scratch: j.env["TMPDIR"]}}
+	if a.Background {
+		s.timeout = jobTimeout
+	}
 	if a.TimeoutMS > 0 {
 		s.timeout = time.Duration(a.TimeoutMS) * time.Millisecond
 	}
 	if len(s.text) > maxCommand {
 		return failed(fmt.Errorf("the command is %d bytes; at most %d can be passed to bash: write a script with %s and run that", len(s.text), maxCommand, Write))
 	}
+	if a.Background {
+		return a.launch(ctx, j, s)
+	}
 	e, err := s.run(ctx)
 	if err != nil {
 		return failed(fmt.Errorf("nothing ran: %w", err))
 	}
+	res, notes := j.result(e, s.timeout)
+	if res.Truncated {
+		res.OutputID = j.ended(e)
+		notes = append(notes, fmt.Sprintf("all of it: output_id %s, with stream and offset", res.OutputID))
+	}
+	res.Text = bashText(res, strings.Join(notes, "; "))
+	return res
+}
+
+// result is what a command that has ended came to, and the notes about it.
+func (j *job) result(e *ending, timeout time.Duration) (*Result, []string) {
 	res := &Result{ExitCode: &e.Code, TimedOut: e.timedOut, DurationMS: e.took.Milliseconds()}
 	var cutOut, cutErr bool
 	res.Stdout, cutOut = e.out.Text()
@@ -74,19 +91,25 @@ func (a *BashArgs) do(ctx context.Context, j *job, facts *guard.Facts) *Result {
 	n, _ := e.out.Progress()
 	m, _ := e.err.Progress()
 	j.bytes = n + m
-	notes := []string{fmt.Sprintf("exit code %d", e.Code), seconds(e.took)}
+	return res, append([]string{fmt.Sprintf("exit code %d", e.Code), seconds(e.took)}, e.told(res, timeout)...)
+}
+
+// told says how a command ended where that is more than an exit code.
+func (e *ending) told(res *Result, timeout time.Duration) (notes []string) {
 	switch {
 	case e.timedOut:
-		res.IsError, res.Reason = true, fmt.Sprintf("timed out after %s; the command and all it started were ended", seconds(s.timeout))
-		notes = append(notes, res.Reason)
+		res.Reason = fmt.Sprintf("timed out after %s; the command and all it started were ended", seconds(timeout))
+	case e.flooded:
+		res.Reason = fmt.Sprintf("it wrote more than %d MiB to a stream, so the command and all it started were ended: let it write to a file, or less", spoolMax>>20)
 	case e.cancelled:
-		res.IsError, res.Reason = true, "cancelled; the command and all it started were ended"
-		notes = append(notes, res.Reason)
+		res.Reason = "cancelled; the command and all it started were ended"
 	case e.ended > 0:
-		notes = append(notes, fmt.Sprintf("%d background processes were still running and were ended: nothing outlives its call", e.ended))
+		return []string{fmt.Sprintf("%d background processes were still running and were ended: nothing outlives its call; background: true starts a job that does", e.ended)}
+	default:
+		return nil
 	}
-	res.Text = bashText(res, strings.Join(notes, "; "))
-	return res
+	res.IsError = true
+	return []string{res.Reason}
 }
 
 // bashText is a result for the model: the streams, then how it ended.

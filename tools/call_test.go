@@ -106,7 +106,7 @@ func TestArguments(t *testing.T) {
 		{Bash, `{"command":"true"} {}`, "after the arguments"},
 		{Bash, `{"command":"true"}}`, "after the arguments"},
 		{Bash, `{}`, `"command" is missing`},
-		{Bash, `{"command":null}`, `"command" must be a string`},
+		{Bash, `{"command":null}`, `"command" is missing`},
 		{Bash, `{"command":["ls"]}`, `"command" must be a string, not ["ls"]`},
 		{Bash, `{"command":"  "}`, "empty"},
 		{Bash, `{"command":"true","cmd":"x"}`, `no field "cmd"; the fields are command, cwd, timeout_ms, description`},

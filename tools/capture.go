@@ -15,8 +15,8 @@ const (
 )
 
 // capture takes one stream of a command and keeps its head and its tail, in
-// constant memory. Terminal escape sequences are left out. It is safe for
-// concurrent use.
+// constant memory, and the whole of it in a spool once that is more. Terminal
+// escape sequences are left out. It is safe for concurrent use.
 type capture struct {
 	mu      sync.Mutex
 	escapes escapes
@@ -26,6 +26,8 @@ type capture struct {
 	cut     int64 // bytes that fell out of the middle
 	lines   int64 // line ends among them
 	raw     int64 // bytes that came
+	spool   spool
+	flooded func() // called once when the spool is full; may be nil
 }
 
 // Write never fails.
@@ -34,6 +36,7 @@ func (c *capture) Write(p []byte) (int, error) {
 	defer c.mu.Unlock()
 	c.raw += int64(len(p))
 	rest := c.escapes.strip(p)
+	c.keep(rest)
 	if n := min(headBytes-len(c.head), len(rest)); n > 0 {
 		c.head = append(c.head, rest[:n]...)
 		rest = rest[n:]
@@ -68,7 +71,7 @@ func (c *capture) drop(b []byte) {
 func (c *capture) Text() (text string, cut bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	tail := append(bytes.Clone(c.tail[c.next:]), c.tail[:c.next]...)
+	tail := c.ordered()
 	if c.cut == 0 {
 		return readable(append(bytes.Clone(c.head), tail...)), false
 	}
@@ -76,13 +79,16 @@ func (c *capture) Text() (text string, cut bool) {
 	return fmt.Sprintf("%s\n[… %d bytes (%d lines) cut …]\n%s", readable(head), c.cut+int64(runes), c.lines, readable(tail)), true
 }
 
+// ordered is the tail, oldest byte first.
+func (c *capture) ordered() []byte { return append(bytes.Clone(c.tail[c.next:]), c.tail[:c.next]...) }
+
 // Progress is how many bytes came and the last line with text so far.
 func (c *capture) Progress() (total int64, last string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	b := c.head
 	if len(c.tail) > 0 {
-		b = append(bytes.Clone(c.tail[c.next:]), c.tail[:c.next]...)
+		b = c.ordered()
 	}
 	b = bytes.TrimRight(b, "\r\n\t ")
 	if i := bytes.LastIndexAny(b, "\r\n"); i >= 0 {

@@ -94,7 +94,9 @@ func (c *creations) end(session string) {
 // EndSession ends what hangs on a session: its sandboxes with everything that
 // runs in them, its grants, and the knowledge of the files it made.
 func (b *Toolbox) EndSession(session string) {
-	_ = b.boxes.end(func(s string) bool { return s == session })
+	ours := func(s string) bool { return s == session }
+	b.outputs.end(ours)
+	_ = b.boxes.end(ours)
 	b.created.end(session)
 	if b.Guard != nil && b.Guard.Grants != nil {
 		b.Guard.Grants.EndSession(session)
@@ -103,7 +105,9 @@ func (b *Toolbox) EndSession(session string) {
 
 // Close ends the sandboxes of every session.
 func (b *Toolbox) Close() error {
-	return b.boxes.end(func(string) bool { return true })
+	all := func(string) bool { return true }
+	b.outputs.end(all)
+	return b.boxes.end(all)
 }
 
 // made reports whether this call's session made a file.

@@ -29,6 +29,16 @@ type job struct {
 	began time.Time
 	env   map[string]string // what a command of this call gets
 	bytes int64             // of output, or written; for the audit
+
+	// finish is to be called once with what the call came to: by run, or where the
+	// call is detached by the job that goes on after it.
+	finish   func(*Result) error
+	detached bool
+
+	first  judged         // for the history
+	answer elicit.Answer  // what came of the question
+	offer  *guard.Pattern // what always would cover; nil where it is no choice
+	waits  string         // where the call waits for a person, in sentences
 }
 
 // request is the bound arguments of a tool: what they would do, how that is
@@ -58,6 +68,8 @@ func (j *job) run(ctx context.Context) *Result {
 	if err != nil {
 		return j.unrecorded(err)
 	}
+	j.first = judged{facts, d}
+	defer j.remember()
 	var approval elicit.Outcome
 	if d.Verdict == guard.VerdictAsk {
 		a := j.ask(ctx, req, facts, d)
@@ -84,14 +96,20 @@ func (j *job) run(ctx context.Context) *Result {
 		return refusal
 	}
 	watched := j.watch(facts)
+	j.finish = func(res *Result) error {
+		j.keep(watched)
+		j.preserved(context.WithoutCancel(ctx), kept, note, res)
+		return j.recordOutcome(res)
+	}
 	res := req.do(ctx, j, facts)
-	j.keep(watched)
-	j.preserved(ctx, kept, note, res)
 	res.Verdict, res.Approval, res.Rule = guard.VerdictAllow, approval, d.Rule
 	if res.Reason == "" {
 		res.Reason = d.Reason
 	}
-	if err := j.recordOutcome(res); err != nil {
+	if j.detached {
+		return res
+	}
+	if err := j.finish(res); err != nil {
 		res.Text += "\n[the audit log could not be written after the run: " + err.Error() + "]"
 	}
 	return res
@@ -138,10 +156,15 @@ func (j *job) again(ctx context.Context, req request, asked *guard.Decision, cho
 	if choice == elicit.AllowSession {
 		grant.Scope, grant.Expires = guard.Session, time.Time{}
 	}
-	j.box.Guard.Grants.Add(grant)
+	if err := j.box.Guard.Grants.Add(grant); err != nil {
+		return nil, &guard.Decision{Rule: "guard/error", Reason: "the approval cannot be kept: " + err.Error()}, nil
+	}
 	d, err := j.judge(ctx, facts)
 	if err == nil && d.Verdict != guard.VerdictDeny && (d.Verdict != guard.VerdictAllow || d.Digest != asked.Digest) {
 		return nil, changed, j.recordDecision(changed, facts)
+	}
+	if err == nil && d.Verdict == guard.VerdictAllow && choice == elicit.AllowAlways {
+		j.keepRule()
 	}
 	return facts, d, err
 }

@@ -37,14 +37,35 @@ type ending struct {
 	out, err  capture
 	timedOut  bool
 	cancelled bool
-	ended     int // processes that outlived bash and were ended
+	flooded   bool // it wrote more than spoolMax and was ended
+	ended     int  // processes that outlived bash and were ended
 	took      time.Duration
+}
+
+// run is a script that was started.
+type run struct {
+	*ending
+	process sandbox.Process
+	pipes   *pipes
+	began   time.Time
+	full    chan struct{} // closed when it wrote more than may be
 }
 
 // run runs the script in its sandbox and returns when bash has ended and all it
 // started is gone. It never waits for the end of a pipe that something silent
 // holds open. The error says that nothing ran.
 func (s *script) run(ctx context.Context) (*ending, error) {
+	r, err := s.start(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s.attend(ctx, r)
+	return r.ending, nil
+}
+
+// start starts the script. The error says that nothing ran; else attend must
+// follow.
+func (s *script) start(ctx context.Context) (*run, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -65,50 +86,53 @@ func (s *script) run(ctx context.Context) (*ending, error) {
 	for name, value := range s.env {
 		cmd.Env = append(cmd.Env, name+"="+value)
 	}
-	e := &ending{}
-	var p *pipes
-	if p, cmd.Stdout, cmd.Stderr, err = openPipes(&e.out, &e.err); err != nil {
+	r := &run{ending: &ending{}, full: make(chan struct{})}
+	full := sync.OnceFunc(func() { close(r.full) })
+	r.out.flooded, r.err.flooded = full, full
+	if r.pipes, cmd.Stdout, cmd.Stderr, err = openPipes(&r.out, &r.err); err != nil {
 		return nil, err
 	}
-	began := time.Now()
-	process, err := s.box.Start(ctx, s.policy, cmd)
+	r.began = time.Now()
+	r.process, err = s.box.Start(ctx, s.policy, cmd)
 	cmd.Stdout.Close()
 	cmd.Stderr.Close()
 	if err != nil {
-		p.close()
+		r.pipes.close()
 		return nil, fmt.Errorf("start bash: %w", err)
 	}
-	s.attend(ctx, process, e, p)
-	e.took = time.Since(began)
-	return e, nil
+	return r, nil
 }
 
 // attend waits for a started command and ends it and what it started.
-func (s *script) attend(ctx context.Context, process sandbox.Process, e *ending, p *pipes) {
+func (s *script) attend(ctx context.Context, r *run) {
 	exited := make(chan struct{})
 	go func() {
 		defer close(exited)
-		process.Wait()
+		r.process.Wait()
 	}()
-	stop := s.report(e)
+	stop := s.report(r.ending)
 	timeout := time.NewTimer(s.timeout)
 	defer timeout.Stop()
 	select {
 	case <-exited:
-		p.settle()
-		e.ended = process.End(grace)
+		r.pipes.settle()
+		r.ended = r.process.End(grace)
 	case <-timeout.C:
-		e.timedOut = true
-		process.End(grace)
+		r.timedOut = true
+		r.process.End(grace)
+	case <-r.full:
+		r.flooded = true
+		r.process.End(grace)
 	case <-ctx.Done():
-		e.cancelled = true
-		process.End(grace)
+		r.cancelled = true
+		r.process.End(grace)
 	}
 	<-exited
-	p.settle() // whoever held the pipes is gone: this reads what is left
-	p.close()
+	r.pipes.settle() // whoever held the pipes is gone: this reads what is left
+	r.pipes.close()
 	stop()
-	e.Status = process.Wait()
+	r.Status = r.process.Wait()
+	r.took = time.Since(r.began)
 }
 
 // report tells progress at most twice a second, and every 5 s when there is
