@@ -100,6 +100,9 @@ func PatternOf(c *EvalContext, d *Decision) (*Pattern, error) {
 			p.Rules = append(p.Rules, r.Rule)
 		}
 	}
+	if len(p.Rules) == 0 {
+		return nil, fmt.Errorf("no rule asks about it")
+	}
 	p.Commands = wordsOf(f)
 	if len(f.Commands) > 0 && !plain(f) {
 		if f.Script == "" {

@@ -22,7 +22,28 @@ const full elicit.Outcome = "full"
 // ask puts the call before a person. Only an explicit approval comes back as
 // Approved. The question and its answer are recorded; without a record there
 // is no approval.
+//
+// Where nobody could be asked, or nobody answered in time, the call waits in the
+// store for a person elsewhere.
 func (j *job) ask(ctx context.Context, req request, facts *guard.Facts, d *guard.Decision) elicit.Answer {
+	q := j.question(ctx, req, facts, d)
+	j.answer = j.askHere(ctx, q, d)
+	j.leave(ctx, q)
+	return j.answer
+}
+
+// question is the call as a person is shown it.
+func (j *job) question(ctx context.Context, req request, facts *guard.Facts, d *guard.Decision) elicit.Question {
+	command, says := req.shown(facts)
+	q := elicit.Question{ID: j.id, Digest: d.Digest, Tool: j.call.Tool, Dir: facts.Dir,
+		Effects: inWords(facts, d), Reasons: reasons(d), Command: command, AgentSays: says,
+		Session: j.call.Session, Principal: j.call.Principal}
+	j.offer, q.Always = j.always(ctx, facts, d)
+	return q
+}
+
+// askHere puts the question through the channel of the call.
+func (j *job) askHere(ctx context.Context, q elicit.Question, d *guard.Decision) elicit.Answer {
 	if j.call.Channel == nil {
 		return j.answered(d, elicit.Answer{Outcome: elicit.Unsupported})
 	}
@@ -38,10 +59,7 @@ func (j *job) ask(ctx context.Context, req request, facts *guard.Facts, d *guard
 	if wait <= 0 {
 		wait = min(askTime, callTime-time.Since(j.began))
 	}
-	command, says := req.shown(facts)
-	q := elicit.Question{ID: j.id, Digest: d.Digest, Tool: j.call.Tool, Dir: facts.Dir,
-		Effects: inWords(facts, d), Reasons: reasons(d), Command: command, AgentSays: says,
-		Session: j.call.Session, Principal: j.call.Principal, Expires: time.Now().Add(wait)}
+	q.Expires = time.Now().Add(wait)
 	if err := j.recordQuestion(d); err != nil {
 		return elicit.Answer{Outcome: elicit.Unsupported}
 	}
@@ -93,17 +111,16 @@ func put(ctx context.Context, ch elicit.Channel, q elicit.Question) elicit.Answe
 	if a.Took <= 0 {
 		a.Took = time.Since(asked)
 	}
-	a.Outcome = settled(a, ctx.Err() != nil)
+	a.Outcome = settled(q, a, ctx.Err() != nil)
 	return a
 }
 
-// settled is the outcome that an answer comes to. late says that the question
-// had expired, or the call was cancelled.
-func settled(a elicit.Answer, late bool) elicit.Outcome {
-	chosen := a.Choice == elicit.AllowOnce || a.Choice == elicit.AllowSession
+// settled is the outcome that an answer to q comes to. late says that the
+// question had expired, or the call was cancelled.
+func settled(q elicit.Question, a elicit.Answer, late bool) elicit.Outcome {
 	switch a.Outcome {
 	case elicit.Approved:
-		if !chosen {
+		if !q.Allows(a.Choice) {
 			return elicit.Declined
 		}
 		if late {

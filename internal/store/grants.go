@@ -11,10 +11,9 @@ import (
 	"handrail/guard"
 )
 
-// How long grants hold at most. An always grant holds AlwaysFor unless less is
-// said.
+// How long grants hold at most; Options say otherwise of alwaysFor.
 const (
-	AlwaysFor  = 30 * 24 * time.Hour
+	alwaysFor  = 30 * 24 * time.Hour
 	sessionFor = 24 * time.Hour   // where the session's end is not seen
 	onceFor    = 10 * time.Minute // after the approval of a call that waits
 )
@@ -62,7 +61,7 @@ func (s *Store) Keep(ctx context.Context, k Kept) (Kept, error) {
 
 func (s *Store) keep(t *tx, k Kept) (Kept, error) {
 	now := s.now()
-	most := map[guard.Scope]time.Duration{guard.Once: onceFor, guard.Session: sessionFor, guard.Always: AlwaysFor}[k.Scope]
+	most := map[guard.Scope]time.Duration{guard.Once: onceFor, guard.Session: sessionFor, guard.Always: s.always}[k.Scope]
 	k.ID, k.Created = newID(), now
 	if k.Expires.IsZero() || k.Expires.After(now.Add(most)) {
 		k.Expires = now.Add(most)

@@ -5,6 +5,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"database/sql"
@@ -35,6 +36,9 @@ type Options struct {
 	// Redact takes secrets out of what history keeps (JSON). Without it no
 	// history is kept.
 	Redact func(json.RawMessage) json.RawMessage
+	// AlwaysFor is how long an always grant holds at most, WaitFor how long a
+	// call waits for a person. Zero means 30 days and one hour.
+	AlwaysFor, WaitFor time.Duration
 }
 
 // Store is an open store. It is safe for concurrent use, and several processes
@@ -45,6 +49,8 @@ type Store struct {
 	place  string // for messages: no password
 	redact func(json.RawMessage) json.RawMessage
 	now    func() time.Time
+	always time.Duration
+	wait   time.Duration
 
 	notes  chan Note
 	ended  chan struct{}
@@ -61,7 +67,8 @@ func IsURL(place string) bool {
 // processes do so at once does no harm. A damaged file is an error that says
 // what to do.
 func Open(ctx context.Context, o Options) (*Store, error) {
-	s := &Store{place: o.Place, redact: o.Redact, now: time.Now, notes: make(chan Note, 512), ended: make(chan struct{}), closed: make(chan struct{})}
+	s := &Store{place: o.Place, redact: o.Redact, now: time.Now, always: cmp.Or(o.AlwaysFor, alwaysFor), wait: cmp.Or(o.WaitFor, waitFor),
+		notes: make(chan Note, 512), ended: make(chan struct{}), closed: make(chan struct{})}
 	var err error
 	if IsURL(o.Place) {
 		err = s.openPostgres()
@@ -162,6 +169,9 @@ func (s *Store) Close() error {
 
 // Place is where the store is, for people: no password.
 func (s *Store) Place() string { return s.place }
+
+// AlwaysFor is how long an always grant holds at most.
+func (s *Store) AlwaysFor() time.Duration { return s.always }
 
 // do runs f in one transaction, again where processes got in each other's way.
 func (s *Store) do(ctx context.Context, f func(*tx) error) error {

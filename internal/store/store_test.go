@@ -120,7 +120,7 @@ func TestAnswers(t *testing.T) {
 			t.Error("an always grant answered what is the validator's")
 		}
 		list, err := s.Grants(t.Context(), false)
-		if err != nil || len(list) != 1 || list[0].Used != 1 || list[0].Scope != guard.Always || list[0].Shown != "`mytool always` in /w" || time.Until(list[0].Expires) > AlwaysFor {
+		if err != nil || len(list) != 1 || list[0].Used != 1 || list[0].Scope != guard.Always || list[0].Shown != "`mytool always` in /w" || time.Until(list[0].Expires) > alwaysFor {
 			t.Fatalf("%+v, %v", list, err)
 		}
 		if err := s.Revoke(t.Context(), list[0].ID); err != nil || covered(t, l, c, d) {
@@ -156,14 +156,14 @@ func TestNothingOutlivesItsTime(t *testing.T) {
 		at := time.Now()
 		s.now = func() time.Time { return at }
 		w, _, _ := leave(t, s, "mytool late")
-		at = at.Add(WaitFor)
+		at = at.Add(waitFor)
 		if _, err := s.Answer(t.Context(), w.ID, elicit.AllowOnce, "ann", time.Time{}); !errors.Is(err, ErrGone) {
 			t.Errorf("an expired record was answered: %v", err)
 		}
-		for choice, holds := range map[elicit.Choice]time.Duration{elicit.AllowOnce: onceFor, elicit.AllowSession: sessionFor, elicit.AllowAlways: AlwaysFor} {
+		for choice, holds := range map[elicit.Choice]time.Duration{elicit.AllowOnce: onceFor, elicit.AllowSession: sessionFor, elicit.AllowAlways: alwaysFor} {
 			w, c, d := leave(t, s, "mytool "+string(choice)[:6]+"x")
 			// A longer time than the longest is not given.
-			if _, err := s.Answer(t.Context(), w.ID, choice, "ann", at.Add(1000*AlwaysFor)); err != nil {
+			if _, err := s.Answer(t.Context(), w.ID, choice, "ann", at.Add(1000*alwaysFor)); err != nil {
 				t.Fatal(err)
 			}
 			at = at.Add(holds)
@@ -171,7 +171,7 @@ func TestNothingOutlivesItsTime(t *testing.T) {
 				t.Errorf("%s: the grant outlived %v", choice, holds)
 			}
 		}
-		at = at.Add(keptFor + WaitFor)
+		at = at.Add(keptFor + waitFor)
 		leave(t, s, "mytool new")
 		if all, err := s.WaitingCalls(t.Context(), true); err != nil || len(all) != 1 {
 			t.Errorf("old records stay: %d, %v", len(all), err)

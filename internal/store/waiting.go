@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// WaitFor is how long a call waits for a person.
-	WaitFor = time.Hour
+	// waitFor is how long a call waits for a person, unless Options say otherwise.
+	waitFor = time.Hour
 	// waitingMax is how many calls wait at once; it keeps an agent that varies
 	// its calls from burying the one that matters.
 	waitingMax = 100
@@ -78,7 +78,7 @@ func (s *Store) Leave(ctx context.Context, w Waiting) (Waiting, error) {
 			w = have[0]
 			w.Times, w.Last = w.Times+1, now
 			if w.State == Unanswered {
-				w.Expires = now.Add(WaitFor)
+				w.Expires = now.Add(s.wait)
 			}
 			_, err := t.exec("UPDATE handrail_pending SET times = ?, last = ?, expires = ? WHERE digest = ?", w.Times, millis(w.Last), millis(w.Expires), w.Question.Digest)
 			return err
@@ -90,7 +90,7 @@ func (s *Store) Leave(ctx context.Context, w Waiting) (Waiting, error) {
 		if open >= waitingMax {
 			return ErrFull
 		}
-		w.ID, w.Asked, w.Last, w.Times, w.Expires, w.State = newID(), now, now, 1, now.Add(WaitFor), Unanswered
+		w.ID, w.Asked, w.Last, w.Times, w.Expires, w.State = newID(), now, now, 1, now.Add(s.wait), Unanswered
 		_, err = t.exec(`INSERT INTO handrail_pending (digest, id, question, pattern, client, transport, asked, last, times, expires, state, choice, answered, answered_by)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, 1, ?, 'open', '', 0, '')
 			ON CONFLICT (digest) DO UPDATE SET id = excluded.id, question = excluded.question, pattern = excluded.pattern, client = excluded.client, transport = excluded.transport,
@@ -153,7 +153,7 @@ func (s *Store) waiting(t *tx, where string, args ...any) (list []Waiting, err e
 
 // Answer answers the call that waits under this ID: of several answers the first
 // counts, the others get ErrGone. An approval becomes a grant. until bounds an
-// always grant; zero means AlwaysFor.
+// always grant; zero means the longest.
 func (s *Store) Answer(ctx context.Context, id string, choice elicit.Choice, by string, until time.Time) (w Waiting, err error) {
 	scope, state := guard.Once, Approved
 	switch choice {
