@@ -141,7 +141,7 @@ func TestTunnelIsForItsHost(t *testing.T) {
 	var hits atomic.Int32
 	port := ca.site(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { hits.Add(1) }), "site.example", "other.example")
 	z := &zone{hosts: map[string]func(int) []string{"site.example": fixed("127.0.0.1")}}
-	addr, heard := start(t, &Proxy{Resolver: z.serve(t), Open: loopback}, "site.example:"+port)
+	addr, heard := start(t, &Proxy{Resolver: z.serve(t), Open: loopback}, "site.example:"+port, "site.example")
 	open := func() net.Conn {
 		resp, body, conn := say(t, addr, "CONNECT site.example:"+port+" HTTP/1.1\r\nHost: site.example:"+port+"\r\n\r\n")
 		if resp.StatusCode != 200 {
@@ -177,7 +177,7 @@ func TestTunnelIsForItsHost(t *testing.T) {
 		}
 	}
 	// A tunnel to the port of plain HTTP would carry requests for any host.
-	if resp, body, _ := say(t, addr, "CONNECT site.example:80 HTTP/1.1\r\nHost: x\r\n\r\n"); resp.StatusCode != http.StatusForbidden {
+	if resp, body, _ := say(t, addr, "CONNECT site.example:80 HTTP/1.1\r\nHost: x\r\n\r\n"); resp.StatusCode != http.StatusForbidden || !strings.Contains(body, "TLS") {
 		t.Errorf("port 80: %s %s", resp.Status, body)
 	}
 }
