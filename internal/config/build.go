@@ -3,11 +3,11 @@ package config
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"handrail/guard"
 	"handrail/guard/audit"
@@ -51,34 +51,41 @@ func (c *Config) Judge(env map[string]string) (*Judge, error) {
 	if j.Rules, j.Defaults, err = rules.Profile(c.Profile, policy); err != nil {
 		return nil, err
 	}
+	c.custom(j, policy)
 	j.Reader = &shell.Reader{Table: table, Home: c.Home, Env: env, Roots: c.Roots}
 	j.Guard = &guard.Manager{
 		Rules: j.Rules, Default: j.Defaults,
-		Fallback: c.Fallback,
+		Fallback: c.Fallback.verdict(),
 		Grants:   guard.NewGrants(),
 		Revision: c.revision(j),
 	}
 	return j, nil
 }
 
+// custom adds the rules that settings make, and sets the levels.
+func (c *Config) custom(j *Judge, policy rules.Policy) {
+	s := rules.Settings{Tools: map[string]rules.Tool{}, Protected: c.Protected, Patterns: c.Patterns, Keywords: c.Keywords, Broken: c.broken}
+	for name, t := range c.Tools.All() {
+		s.Tools[name] = t.Tool
+	}
+	j.Rules = rules.Level(append(j.Rules, rules.Custom(s, policy)...), c.Levels.Set, c.Levels.Cap)
+	j.Defaults = rules.Level(j.Defaults, c.Levels.Set, c.Levels.Cap)
+}
+
 // revision names the policy: what is set, and which rules there are in which
 // version.
 func (c *Config) revision(j *Judge) string {
-	policy := struct {
-		Version, Profile string
-		Hosts, Own       []string
-		Fallback         guard.Verdict
-		Root             bool
-		Rules            []string
-	}{Version, c.Profile, c.Hosts, c.Own(), c.Fallback, c.root, nil}
-	for _, list := range [][]guard.Rule{j.Rules, j.Defaults} {
-		for _, r := range list {
-			policy.Rules = append(policy.Rules, r.ID, r.Doc)
+	h := sha256.New()
+	fmt.Fprintf(h, "%s\n%v\n%q\n%q\n", Version, c.root, c.Own(), c.broken)
+	leaves(tree(), func(path string, f *field) {
+		if !strings.HasPrefix(path, "llm.") && path != "roots" {
+			fmt.Fprintf(h, "%s=%q\n", path, f.show(c))
 		}
+	})
+	for _, r := range slices.Concat(j.Rules, j.Defaults) {
+		fmt.Fprintf(h, "%q %q\n", r.ID, r.Doc)
 	}
-	b, _ := json.Marshal(policy) // plain values only: cannot fail
-	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:8])
+	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
 // System is everything that a server needs. Close ends it.
@@ -125,7 +132,7 @@ func (c *Config) Open() (*System, error) {
 		s.Close()
 		return nil, err
 	}
-	s.Toolbox = &tools.Toolbox{History: kept, Guard: s.Guard, Reader: s.Reader, Audit: log, AskTimeout: c.AskTimeout, Sandbox: c.sandbox}
+	s.Toolbox = &tools.Toolbox{History: kept, Guard: s.Guard, Reader: s.Reader, Audit: log, AskTimeout: c.Approval.AskTimeout, Sandbox: c.sandbox}
 	return s, nil
 }
 

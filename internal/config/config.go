@@ -3,10 +3,13 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/user"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"handrail/guard"
@@ -22,13 +25,21 @@ type Config struct {
 	// Hosts may be read from without a question, beside the built-in ones:
 	// "example.org" or "*.example.org".
 	Hosts []string
-	// AskTimeout is how long a person has to answer: 1 s to 1 h, or zero for
-	// 45 s, and less where a client would give the call up before.
-	AskTimeout time.Duration
-	// Fallback replaces the verdict llm: ask or deny.
-	Fallback guard.Verdict
+	// Approval is what is set about asking people.
+	Approval Approval
+	// Fallback replaces the verdict llm where no model can be asked.
+	Fallback Fallback
 	// Profile is the temper of the rules: one of rules.Profiles.
 	Profile string
+	// Levels are verdicts by rule.
+	Levels Levels
+	// DefaultDeny refuses what is not listed; see denyRest.
+	DefaultDeny bool
+	// Tools are the limits by tool.
+	Tools Tools
+	// Protected are patterns of files that no tool may change; Patterns
+	// (name:regex) and Keywords flag commands and written content.
+	Protected, Patterns, Keywords []string
 	// LLM is what is set about the Guard Agent.
 	LLM LLM
 	// Notice is told what a person should know once while the system runs; it
@@ -43,7 +54,11 @@ type Config struct {
 	// File is the file that was read, absolute; empty where there was none.
 	File string
 
-	trail []string // where File and the links to it stand, resolved
+	trail  []string // where File and the links to it stand, resolved
+	from   origins
+	rested bool // default_deny has been turned into what it means
+	layers layers
+	broken []string // faults of project files, with file:line
 
 	root bool // what is judged would run as root; only Open sets it, so that check and eval say the same to everybody
 }
@@ -66,8 +81,9 @@ func Default() (*Config, error) {
 		}
 	}
 	return &Config{
-		Fallback: guard.VerdictAsk,
+		Fallback: Contain,
 		Profile:  "standard",
+		Approval: Approval{GrantExpiry: 30 * 24 * time.Hour, PendingExpiry: time.Hour},
 		LLM:      LLM{Use: "auto"},
 		State:    filepath.Join(dirs["XDG_STATE_HOME"], "handrail"),
 		Dir:      filepath.Join(dirs["XDG_CONFIG_HOME"], "handrail"),
@@ -75,13 +91,53 @@ func Default() (*Config, error) {
 	}, nil
 }
 
-// Load returns the default configuration changed by a file: the one named, or
-// config.yaml in Dir where it is there. Roots given by hand replace those of
-// the file. A named file must lie outside every root.
-func Load(file string, roots []string) (*Config, error) {
+// Fallback is what happens to a call that the rules cannot tell where no model
+// can be asked. The zero value denies.
+type Fallback string
+
+// The fallbacks, the strictest first.
+const (
+	Deny    Fallback = "deny"
+	Ask     Fallback = "ask"
+	Contain Fallback = "contain" // where the sandbox holds it; else ask
+)
+
+// String returns the word of the configuration.
+func (f Fallback) String() string { return string(f) }
+
+// verdict is the fallback where nothing is contained.
+func (f Fallback) verdict() guard.Verdict {
+	if f == Ask || f == Contain {
+		return guard.VerdictAsk
+	}
+	return guard.VerdictDeny
+}
+
+// ManagedFile is the configuration of whoever runs the machine. What it sets,
+// users cannot loosen.
+const ManagedFile = "/etc/handrail/config.yaml"
+
+// layers are what a Config was made of, so that projects can be laid over it.
+type layers struct{ managed *layer }
+
+// Load returns the default configuration changed by the managed file, then by a
+// file: the one named, or config.yaml in Dir where it is there; then by the
+// environment. Roots given by hand replace those of the file. A named file must
+// lie outside every root.
+func Load(file string, roots []string) (*Config, error) { return load(ManagedFile, file, roots) }
+
+func load(managed, file string, roots []string) (*Config, error) {
 	c, err := Default()
 	if err != nil {
 		return nil, err
+	}
+	if c.layers.managed, err = c.readManaged(managed); err != nil {
+		return nil, err
+	}
+	bound := map[string]bool{}
+	if m := c.layers.managed; m != nil {
+		c.set(m, nil)
+		bound = c.boundBy(m)
 	}
 	if file == "" {
 		file = filepath.Join(c.Dir, "config.yaml")
@@ -90,24 +146,55 @@ func Load(file string, roots []string) (*Config, error) {
 		}
 	}
 	if file != "" {
-		if err := c.read(file); err != nil {
+		data, path, err := readOwn(file)
+		if err != nil {
 			return nil, err
 		}
+		l, err := c.parse(file, data)
+		if err != nil {
+			return nil, err
+		}
+		c.File, c.trail = path, trail(file)
+		c.set(l, bound)
 	}
-	if err := c.LLM.environment(); err != nil {
+	if err := errors.Join(c.environment(), c.LLM.environment()); err != nil {
 		return nil, err
 	}
+	c.bind()
+	return c, c.place(roots)
+}
+
+// place makes roots given by hand the workspace, or checks those of the files.
+func (c *Config) place(roots []string) error {
 	if len(roots) > 0 {
-		if c.Roots, err = Workspace(roots, c.Home); err != nil {
-			return nil, err
+		given, err := Workspace(roots, c.Home)
+		if err != nil {
+			return err
 		}
+		if m := c.layers.managed; m != nil && m.values.Roots != nil {
+			for _, r := range given {
+				if !slices.ContainsFunc(m.values.Roots, func(top string) bool { return within(r, top) }) {
+					return fmt.Errorf("%s: only %s can be the workspace, not %s", m.name, strings.Join(m.values.Roots, ", "), r)
+				}
+			}
+		}
+		c.Roots = given
+		c.note("roots", "--root")
 	}
 	for _, root := range c.Roots {
 		if err := c.Refuse(root); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return c, nil
+	return nil
+}
+
+// userFile is where the user's own configuration is, or would be.
+func (c *Config) userFile() string {
+	if c.File != "" {
+		return c.File
+	}
+	return filepath.Join(c.Dir, "config.yaml")
 }
 
 // Own are Handrail's own files and directories, for the rules to protect.

@@ -42,7 +42,7 @@ func TestDefault(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.State != filepath.Join(home, ".local/state/handrail") || c.Dir != filepath.Join(home, ".config/handrail") || c.Fallback != guard.VerdictAsk {
+	if c.State != filepath.Join(home, ".local/state/handrail") || c.Dir != filepath.Join(home, ".config/handrail") || c.Fallback != Contain {
 		t.Errorf("defaults: %+v", c)
 	}
 	t.Setenv("XDG_STATE_HOME", "/elsewhere")
@@ -59,7 +59,7 @@ func TestFile(t *testing.T) {
 	write(t, filepath.Join(home, ".config/handrail/config.yaml"), `# mine
 roots: [~/src/p]
 hosts: [example.org, "*.example.net"]
-ask_timeout: 2m
+approval: {ask_timeout: 2m}
 fallback: deny
 profile: standard
 state: ~/log
@@ -69,7 +69,7 @@ state: ~/log
 		t.Fatal(err)
 	}
 	if !slices.Equal(c.Roots, []string{project}) || !slices.Equal(c.Hosts, []string{"example.org", "*.example.net"}) ||
-		c.AskTimeout != 2*time.Minute || c.Fallback != guard.VerdictDeny || c.State != filepath.Join(home, "log") {
+		c.Approval.AskTimeout != 2*time.Minute || c.Fallback != Deny || c.State != filepath.Join(home, "log") {
 		t.Errorf("%+v", c)
 	}
 	for _, own := range []string{c.State, c.File, c.Dir, filepath.Join(home, ".handrail")} {
@@ -97,34 +97,54 @@ func TestEmptyFiles(t *testing.T) {
 func TestFaults(t *testing.T) {
 	home := userOf(t)
 	for content, want := range map[string]string{
-		"hosts: []\nask_timeuot: 1s\n":      `c.yaml:2: unknown setting "ask_timeuot"; did you mean "ask_timeout"?`,
-		"zzzzzzzzzz: 1\n":                   `c.yaml:1: unknown setting "zzzzzzzzzz"; there are ask_timeout, fallback`,
-		"fallback: allow\n":                 `c.yaml:1: fallback: want ask or deny, not "allow"`,
-		"fallback: llm\n":                   `want ask or deny`,
-		"# x\n\nask_timeout: soon\n":        `c.yaml:3: ask_timeout: want 1s to 1h`,
-		"ask_timeout: 0s\n":                 `want 1s to 1h`,
-		"ask_timeout: 48h\n":                `want 1s to 1h`,
-		"profile: wild\n":                   `want one of standard, strict, yolo`,
-		"hosts: example.org\n":              `c.yaml:1: hosts: want a list`,
-		"hosts: ['*']\n":                    `"*" is no host`,
-		"hosts: ['https://example.org/']\n": `is no host`,
-		"hosts: ['*.com*']\n":               `is no host`,
-		"roots: [relative]\n":               `must be an absolute path`,
-		"roots: [~/missing]\n":              `missing`,
-		"roots: [/]\n":                      `/ is too much for a workspace`,
-		"state: state\n":                    `must be an absolute path`,
-		"state: ~/\n":                       `more than a state directory`,
-		"state: /\n":                        `more than a state directory`,
-		"state:\n":                          `want a word`,
-		"hosts: []\nhosts: []\n":            `hosts is set twice`,
-		"- hosts\n":                         `c.yaml:1: want settings`,
-		"hosts: [\n":                        `c.yaml: line`,
-		"hosts: []\n---\nhosts: []\n":       `one YAML document`,
-		"\xff\xff":                          `c.yaml: `,
-		"a: &a [*a]\n":                      `c.yaml:1: unknown setting "a"`,
+		"hosts: []\nfalback: ask\n":                          `c.yaml:2: unknown setting "falback"; did you mean "fallback"?`,
+		"zzzzzzzzzz: 1\n":                                    `c.yaml:1: unknown setting "zzzzzzzzzz"; there are approval, default_deny, fallback`,
+		"ask_timeout: 45s\n":                                 `c.yaml:1: unknown setting "ask_timeout" here; did you mean approval.ask_timeout?`,
+		"fallback: allow\n":                                  `c.yaml:1: fallback: want one of deny, ask, contain, not "allow"`,
+		"fallback: llm\n":                                    `want one of deny, ask, contain`,
+		"approval:\n\n  # x\n  ask_timeout: soon\n":          `c.yaml:4: approval.ask_timeout: want 1s to 1h`,
+		"approval: {ask_timeout: 0s}\n":                      `want 1s to 1h`,
+		"approval: {ask_timeout: 48h}\n":                     `want 1s to 1h`,
+		"approval:\n  grant_expry: 1d\n":                     `c.yaml:2: unknown setting "approval.grant_expry"; did you mean "grant_expiry"?`,
+		"approval: {grant_expiry: 2y}\n":                     `want 1h to 365d`,
+		"approval: 45s\n":                                    `c.yaml:1: approval: want settings, as in`,
+		"profile: wild\n":                                    `want one of standard, strict, yolo`,
+		"hosts: example.org\n":                               `c.yaml:1: hosts: want a list`,
+		"hosts:\n  - example.org\n  - '*'\n":                 `c.yaml:3: hosts: "*": want example.org`,
+		"hosts: ['https://example.org/']\n":                  `want example.org`,
+		"roots: [relative]\n":                                `must be an absolute path`,
+		"roots: [~/missing]\n":                               `missing`,
+		"roots: [/]\n":                                       `/ is too much for a workspace`,
+		"state: state\n":                                     `must be an absolute path`,
+		"state: ~/\n":                                        `more than a state directory`,
+		"state: /\n":                                         `more than a state directory`,
+		"state:\n":                                           `want a word`,
+		"hosts: []\nhosts: []\n":                             `hosts is set twice`,
+		"- hosts\n":                                          `c.yaml:1: want settings`,
+		"hosts: [\n":                                         `c.yaml: line`,
+		"hosts: []\n---\nhosts: []\n":                        `one YAML document`,
+		"\xff\xff":                                           `c.yaml: `,
+		"a: &a [*a]\n":                                       `c.yaml:1: unknown setting "a"`,
+		"default_deny: maybe\n":                              `want true or false`,
+		"tools:\n  safe_bsh: {}\n":                           `c.yaml:2: unknown setting "tools.safe_bsh"; did you mean "safe_bash"?`,
+		"tools:\n  safe_read:\n    allow_commands: [ls]\n":   `c.yaml:3: unknown setting "tools.safe_read.allow_commands" here; did you mean tools.safe_bash.allow_commands?`,
+		"tools: {safe_bash: {rate_limit: 0}}\n":              `want 1 to 100000`,
+		"tools: {safe_bash: {deny_commands: ['a | b']}}\n":   `is no command`,
+		"tools: {safe_read: {allow: ['../x']}}\n":            `want a path below a root`,
+		"tools: {safe_read: {allow: ['a[b']}}\n":             `only *, ** and ?`,
+		"tools: {safe_read: {allowed_dirs: ['src/*']}}\n":    `without * and ?`,
+		"tools: {safe_bash: {allow_domains: [localhost]}}\n": `want example.org`,
+		"security: {patterns: ['no-colon']}\n":               `want name:regex`,
+		"security: {patterns: ['x:(']}\n":                    `c.yaml:1: security.patterns: x: error parsing regexp`,
+		"levels: {net/sned: deny}\n":                         `c.yaml:1: levels: there is no rule "net/sned"; did you mean "net/send"?`,
+		"levels: {net/send: never}\n":                        `want one of allow, llm, ask, deny`,
+		"levels: {self/protected: allow}\n":                  `cannot be loosened`,
+		"levels: {code/hidden: allow}\n":                     `cannot be loosened`,
+		"levels:\n  net/send: deny\n  net/send: allow\n":     `c.yaml:3: levels: net/send is set twice`,
+		"protected_files: [/]\n":                             ``,
 	} {
 		_, err := Load(write(t, filepath.Join(home, "c.yaml"), content), nil)
-		if err == nil || !strings.Contains(err.Error(), want) {
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v; want %q", content, err, want)
 		}
 	}

@@ -10,74 +10,149 @@ import (
 	"slices"
 	"strings"
 	"syscall"
-	"time"
 
 	"gopkg.in/yaml.v3"
 
-	"handrail/guard"
-	"handrail/guard/host"
-	"handrail/guard/rules"
+	"handrail/guard/text"
 )
 
 // maxFile is the size of a configuration beyond which something is wrong.
 const maxFile = 1 << 20
 
-// setters give each key of the file its meaning.
-var setters = map[string]func(*Config, *yaml.Node) error{
-	"roots":       func(c *Config, n *yaml.Node) error { return c.setRoots(n) },
-	"hosts":       func(c *Config, n *yaml.Node) error { return setHosts(&c.Hosts, n) },
-	"ask_timeout": func(c *Config, n *yaml.Node) error { return setTimeout(&c.AskTimeout, n) },
-	"fallback":    func(c *Config, n *yaml.Node) error { return setFallback(&c.Fallback, n) },
-	"profile":     func(c *Config, n *yaml.Node) error { return setProfile(&c.Profile, n) },
-	"llm":         func(c *Config, n *yaml.Node) error { return c.setLLM(n) },
-	"state":       func(c *Config, n *yaml.Node) error { return c.setState(n) },
+// layer is what one file, or the environment, sets.
+type layer struct {
+	name   string // for people: the file as it was named
+	values *Config
+	lines  map[string]int // of the settings that it sets, by path
 }
 
-// read takes the settings of file into c. Every error names file:line.
-func (c *Config) read(file string) error {
-	data, path, err := trusted(file)
-	if err != nil {
-		return err
-	}
-	c.File, c.trail = path, trail(file)
+// parse reads data as the settings of a file. Every error names file:line.
+// Paths in it are those of the user of c.
+func (c *Config) parse(file string, data []byte) (*layer, error) {
+	l := &layer{name: file, values: &Config{Home: c.Home}, lines: map[string]int{}}
 	var doc yaml.Node
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	if err := dec.Decode(&doc); errors.Is(err, io.EOF) {
-		return nil // nothing but comments
+		return l, nil // nothing but comments
 	} else if err != nil {
-		return fmt.Errorf("%s: %s", file, strings.TrimPrefix(err.Error(), "yaml: "))
+		return nil, fmt.Errorf("%s: %s", file, strings.TrimPrefix(err.Error(), "yaml: "))
 	}
 	if err := dec.Decode(&yaml.Node{}); !errors.Is(err, io.EOF) {
-		return fmt.Errorf("%s: there must be one YAML document", file)
+		return nil, fmt.Errorf("%s: there must be one YAML document", file)
 	}
 	top := doc.Content[0]
 	if top.Kind == yaml.ScalarNode && top.Tag == "!!null" {
-		return nil
+		return l, nil
 	}
-	if top.Kind != yaml.MappingNode {
-		return at(file, top, fmt.Errorf("want settings, as in `ask_timeout: 45s`"))
+	if err := l.section(tree(), "", top); err != nil {
+		line := top.Line
+		var located lineError
+		if errors.As(err, &located) {
+			line, err = located.line, located.error
+		}
+		return nil, fmt.Errorf("%s:%d: %w", file, line, err)
+	}
+	return l, nil
+}
+
+// section reads the settings of one section, whose path is prefix.
+func (l *layer) section(fields []field, prefix string, n *yaml.Node) error {
+	if n.Kind != yaml.MappingNode {
+		return inLine(n, fmt.Errorf("%swant settings, as in `%s`", lead(prefix), sampleOf(fields)))
 	}
 	seen := map[string]bool{}
-	for i := 0; i+1 < len(top.Content); i += 2 {
-		key, value := top.Content[i], top.Content[i+1]
-		set, ok := setters[key.Value]
-		if !ok {
-			return at(file, key, unknown(key.Value))
-		}
-		if seen[key.Value] {
-			return at(file, key, fmt.Errorf("%s is set twice", key.Value))
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := n.Content[i], n.Content[i+1]
+		at := slices.IndexFunc(fields, func(f field) bool { return f.key == key.Value })
+		switch {
+		case at < 0:
+			return inLine(key, unknown(fields, prefix, key.Value))
+		case seen[key.Value]:
+			return inLine(key, fmt.Errorf("%s%s is set twice", prefix, key.Value))
 		}
 		seen[key.Value] = true
-		if err := set(c, value); err != nil {
-			return at(file, value, fmt.Errorf("%s: %w", key.Value, err))
+		f, path := fields[at], prefix+key.Value
+		if f.fields != nil {
+			if err := l.section(f.fields, path+".", value); err != nil {
+				return err
+			}
+			continue
 		}
+		if err := f.read(l.values, value); err != nil {
+			return inLine(value, prefixed(path, err))
+		}
+		l.lines[path] = key.Line
 	}
 	return nil
 }
 
-// trusted reads a file that only the user can have written, and returns its
+func lead(prefix string) string {
+	if prefix == "" {
+		return ""
+	}
+	return strings.TrimSuffix(prefix, ".") + ": "
+}
+
+func sampleOf(fields []field) string {
+	f := fields[0]
+	if f.fields != nil {
+		return f.key + ": {" + sampleOf(f.fields) + "}"
+	}
+	return f.key + ": " + f.sample
+}
+
+// lineError is an error at a line of the file.
+type lineError struct {
+	line int
+	error
+}
+
+func (e lineError) Unwrap() error { return e.error }
+
+// inLine says where err is, unless that is known more exactly.
+func inLine(n *yaml.Node, err error) error {
+	var located lineError
+	if errors.As(err, &located) {
+		return err
+	}
+	return lineError{n.Line, err}
+}
+
+// prefixed puts the path before an error and keeps its line.
+func prefixed(path string, err error) error {
+	var located lineError
+	if errors.As(err, &located) {
+		return lineError{located.line, fmt.Errorf("%s: %w", path, located.error)}
+	}
+	return fmt.Errorf("%s: %w", path, err)
+}
+
+// unknown names the key that was probably meant: one of the section, or one of
+// the same name elsewhere.
+func unknown(fields []field, prefix, key string) error {
+	var names []string
+	for _, f := range fields {
+		names = append(names, f.key)
+	}
+	slices.Sort(names)
+	elsewhere := ""
+	leaves(tree(), func(path string, f *field) {
+		if f.key == key && elsewhere == "" {
+			elsewhere = path
+		}
+	})
+	switch near := text.Nearest(key, names); {
+	case elsewhere != "":
+		return fmt.Errorf("unknown setting %q here; did you mean %s?", prefix+key, elsewhere)
+	case near != "":
+		return fmt.Errorf("unknown setting %q; did you mean %q?", prefix+key, near)
+	}
+	return fmt.Errorf("unknown setting %q; there are %s", prefix+key, strings.Join(names, ", "))
+}
+
+// readOwn reads a file that only the user can have written, and returns its
 // resolved path.
-func trusted(file string) (data []byte, path string, err error) {
+func readOwn(file string) (data []byte, path string, err error) {
 	path, err = filepath.Abs(file)
 	if err != nil {
 		return nil, "", err
@@ -116,8 +191,8 @@ func trusted(file string) (data []byte, path string, err error) {
 
 // owned refuses what another user could have put there.
 func owned(path string, info os.FileInfo) error {
-	if st, ok := info.Sys().(*syscall.Stat_t); ok && int(st.Uid) != os.Geteuid() && st.Uid != 0 {
-		return fmt.Errorf("%s belongs to user %d, not to you", path, st.Uid)
+	if uid := ownerOf(info); uid != os.Geteuid() && uid != 0 {
+		return fmt.Errorf("%s belongs to user %d, not to you", path, uid)
 	}
 	if info.Mode().Perm()&0o022 != 0 {
 		return fmt.Errorf("%s is writable by others: look at it, then chmod go-w %s", path, path)
@@ -125,123 +200,28 @@ func owned(path string, info os.FileInfo) error {
 	return nil
 }
 
-func at(file string, n *yaml.Node, err error) error {
-	return fmt.Errorf("%s:%d: %w", file, n.Line, err)
-}
-
-// unknown names the key that was probably meant.
-func unknown(key string) error {
-	names := make([]string, 0, len(setters))
-	for name := range setters {
-		names = append(names, name)
+// readManaged reads the managed file; nil where there is none. Only root can
+// have written it.
+func (c *Config) readManaged(file string) (*layer, error) {
+	if _, err := os.Lstat(file); errors.Is(err, os.ErrNotExist) {
+		return nil, nil
 	}
-	slices.Sort(names)
-	if near := Nearest(key, names); near != "" {
-		return fmt.Errorf("unknown setting %q; did you mean %q?", key, near)
-	}
-	return fmt.Errorf("unknown setting %q; there are %s", key, strings.Join(names, ", "))
-}
-
-func text(n *yaml.Node) (string, error) {
-	if n.Kind != yaml.ScalarNode || n.Tag == "!!null" || n.Value == "" {
-		return "", errors.New("want a word")
-	}
-	return n.Value, nil
-}
-
-func list(n *yaml.Node) ([]string, error) {
-	if n.Kind != yaml.SequenceNode {
-		return nil, errors.New("want a list")
-	}
-	var words []string
-	for _, item := range n.Content {
-		w, err := text(item)
-		if err != nil {
-			return nil, err
-		}
-		words = append(words, w)
-	}
-	return words, nil
-}
-
-func (c *Config) setRoots(n *yaml.Node) error {
-	dirs, err := list(n)
+	data, _, err := readOwn(file)
 	if err != nil {
-		return err
+		return nil, fmt.Errorf("the managed configuration: %w", err)
 	}
-	for i, dir := range dirs {
-		if dirs[i], err = c.path(dir); err != nil {
-			return err
+	if file == ManagedFile { // below a test's own directory root owns nothing
+		if info, err := os.Stat(file); err != nil || ownerOf(info) != 0 {
+			return nil, fmt.Errorf("the managed configuration %s does not belong to root", file)
 		}
 	}
-	c.Roots, err = Workspace(dirs, c.Home)
-	return err
+	return c.parse(file, data)
 }
 
-func (c *Config) setState(n *yaml.Node) error {
-	dir, err := text(n)
-	if err != nil {
-		return err
+// ownerOf is the user to whom a file belongs, or -1.
+func ownerOf(info os.FileInfo) int {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		return int(st.Uid)
 	}
-	if c.State, err = c.path(dir); err == nil && within(c.Home, resolved(c.State)) {
-		return fmt.Errorf("%s is more than a state directory: it becomes yours alone, and the tools cannot write below it", dir)
-	}
-	return err
-}
-
-// path reads a path of the file: absolute, or below the home directory by "~/".
-func (c *Config) path(p string) (string, error) {
-	if rest, ok := strings.CutPrefix(p, "~/"); ok {
-		p = filepath.Join(c.Home, rest)
-	}
-	if !filepath.IsAbs(p) {
-		return "", fmt.Errorf("%q must be an absolute path, or begin with ~/", p)
-	}
-	return filepath.Clean(p), nil
-}
-
-func setHosts(hosts *[]string, n *yaml.Node) error {
-	words, err := list(n)
-	if err != nil {
-		return err
-	}
-	if _, err := host.Parse(words...); err != nil {
-		return err
-	}
-	*hosts = words
-	return nil
-}
-
-func setTimeout(d *time.Duration, n *yaml.Node) error {
-	w, err := text(n)
-	if err != nil {
-		return err
-	}
-	v, err := time.ParseDuration(w)
-	if err != nil || v < time.Second || v > time.Hour {
-		return fmt.Errorf("want 1s to 1h, not %q", w)
-	}
-	*d = v
-	return nil
-}
-
-func setFallback(v *guard.Verdict, n *yaml.Node) error {
-	w, err := text(n)
-	if err != nil {
-		return err
-	}
-	if w != "ask" && w != "deny" {
-		return fmt.Errorf("want ask or deny, not %q", w)
-	}
-	*v, err = guard.ParseVerdict(w)
-	return err
-}
-
-func setProfile(p *string, n *yaml.Node) error {
-	w, err := text(n)
-	if err == nil && !slices.Contains(rules.Profiles(), w) {
-		err = fmt.Errorf("want one of %s, not %q", strings.Join(rules.Profiles(), ", "), w)
-	}
-	*p = w
-	return err
+	return -1
 }

@@ -5,12 +5,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
-
-	"gopkg.in/yaml.v3"
 
 	"handrail/guard/agent"
 	"handrail/skills"
@@ -37,92 +34,64 @@ type LLM struct {
 	Scoring bool
 }
 
-var llmSetters = map[string]func(*LLM, string) error{
-	"use": func(l *LLM, w string) error { return l.use(w) },
-	"model": func(l *LLM, w string) error {
-		l.Model = w
-		return nil
-	},
-	"base_url": func(l *LLM, w string) error {
-		l.BaseURL = w
-		_, err := agent.ParseHost(w)
-		return err
-	},
-	"api_key": func(l *LLM, w string) error {
-		l.APIKey = w
-		return nil
-	},
-	"max_turns": func(l *LLM, w string) error { return l.turns(w) },
-	"deadline": func(l *LLM, w string) error {
-		d, err := time.ParseDuration(w)
-		if err != nil || d < time.Second || d > 50*time.Second {
-			return fmt.Errorf("want 1s to 50s, not %q", w)
-		}
-		l.Deadline = d
-		return nil
-	},
-	"scope": func(l *LLM, w string) error {
-		if len(w) > 1000 {
-			return errors.New("longer than 1000 bytes: the model must be shown all of it")
-		}
-		l.Scope = w
-		return nil
-	},
-	"allow_remote": func(l *LLM, w string) error { return setBool(&l.AllowRemote, w) },
-	"insist":       func(l *LLM, w string) error { return setBool(&l.Insist, w) },
+// llmSection is `llm:`. No project and no other setting of the environment than
+// those of environment can touch it.
+func llmSection() field {
+	at := func(of func(*LLM) *string) func(*Config) *string {
+		return func(c *Config) *string { return of(&c.LLM) }
+	}
+	rows := []field{
+		setting("use", "auto (where the server with the model answers when Handrail starts), on (told where it does not, and looked for again) or off.", "auto",
+			at(func(l *LLM) *string { return &l.Use }), word(schema{"enum": []any{"auto", "on", "off", true, false}}, quoted, func(_ *Config, w string) (string, error) { return use(w) }), ranked("off", "auto", "on")),
+		setting("model", "The model's name on the server.", agent.DefaultModel, at(func(l *LLM) *string { return &l.Model }), plain(nil), first),
+		setting("base_url", "The server's address; one that is not on this machine needs allow_remote.", agent.DefaultHost,
+			at(func(l *LLM) *string { return &l.BaseURL }), plain(func(w string) error {
+				_, err := agent.ParseHost(w)
+				return err
+			}), first),
+		setting("allow_remote", "Allows a server that is not on this machine: it is shown what calls would do.", "false",
+			func(c *Config) *bool { return &c.LLM.AllowRemote }, truth(), both),
+		setting("api_key", "Sent to the server as a bearer token.", "KEY", at(func(l *LLM) *string { return &l.APIKey }), secret(), first),
+		setting("max_turns", "Turns of one conversation with the model.", "5", func(c *Config) *int { return &c.LLM.MaxTurns }, number(1, 20), least),
+		setting("deadline", "For all turns of one call.", "20s", func(c *Config) *time.Duration { return &c.LLM.Deadline }, span(time.Second, 50*time.Second), least),
+		setting("scope", "What you are authorised to do (security research), for the model to know.", "Penetration test of lab.example.",
+			at(func(l *LLM) *string { return &l.Scope }), plain(func(w string) error {
+				if len(w) > 1000 {
+					return errors.New("longer than 1000 bytes: the model must be shown all of it")
+				}
+				return nil
+			}), first),
+		setting("insist", "Keeps a model whose self-test is slow.", "false", func(c *Config) *bool { return &c.LLM.Insist }, truth(), both),
+	}
+	for i := range rows {
+		rows[i] = rows[i].in(private)
+	}
+	return section("llm", "The Guard Agent: a local Ollama model for what the rules cannot tell.", rows...)
 }
 
-// setLLM reads `llm:` of the file.
-func (c *Config) setLLM(n *yaml.Node) error {
-	if n.Kind != yaml.MappingNode {
-		return errors.New("want settings, as in `llm: {model: NAME}`")
+// secret is text that is not shown again.
+func secret() form[string] {
+	f := plain(nil)
+	f.show = func(v string) string {
+		if v == "" {
+			return ""
+		}
+		return "(set)"
 	}
-	seen := map[string]bool{}
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		name := n.Content[i].Value
-		set, ok := llmSetters[name]
-		if !ok {
-			var names []string
-			for known := range llmSetters {
-				names = append(names, known)
-			}
-			slices.Sort(names)
-			return fmt.Errorf("line %d: unknown setting %q; there are %s", n.Content[i].Line, name, strings.Join(names, ", "))
-		}
-		if seen[name] {
-			return fmt.Errorf("line %d: %s is set twice", n.Content[i].Line, name)
-		}
-		seen[name] = true
-		w, err := text(n.Content[i+1])
-		if err == nil {
-			err = set(&c.LLM, w)
-		}
-		if err != nil {
-			return fmt.Errorf("line %d: %s: %w", n.Content[i].Line, name, err)
-		}
-	}
-	return nil
+	return f
 }
 
-func setBool(b *bool, w string) (err error) {
-	if *b, err = strconv.ParseBool(w); err != nil {
-		err = fmt.Errorf("want true or false, not %q", w)
-	}
-	return err
-}
-
-func (l *LLM) use(w string) error {
+// use reads how the model is used.
+func use(w string) (string, error) {
 	switch strings.ToLower(w) {
 	case "auto":
-		l.Use = "auto"
+		return "auto", nil
 	case "on", "true", "1", "yes":
-		l.Use = "on"
+		return "on", nil
 	case "off", "false", "0", "no":
-		l.Use = "off"
-	default:
-		return fmt.Errorf("want auto, on or off, not %q", w)
+		return "off", nil
 	}
-	return nil
+	return "", fmt.Errorf("want auto, on or off, not %q", w)
 }
 
 func (l *LLM) turns(w string) error {
@@ -139,12 +108,12 @@ func (l *LLM) turns(w string) error {
 // this machine. Whatever loosens more needs the user's own file.
 func (l *LLM) environment() error {
 	if w := os.Getenv("HANDRAIL_GUARD_LLM"); w != "" {
-		off := l.Use == "off"
-		if err := l.use(w); err != nil {
+		word, err := use(w)
+		if err != nil {
 			return fmt.Errorf("HANDRAIL_GUARD_LLM: %w", err)
 		}
-		if off { // the file's word stands
-			l.Use = "off"
+		if l.Use != "off" { // the file's word stands
+			l.Use = word
 		}
 	}
 	if w := os.Getenv("HANDRAIL_GUARD_MODEL"); w != "" {
