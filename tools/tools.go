@@ -14,6 +14,7 @@ import (
 	"handrail/guard"
 	"handrail/guard/audit"
 	"handrail/guard/shell"
+	"handrail/internal/store"
 	"handrail/tools/history"
 	"handrail/tools/sandbox"
 )
@@ -34,6 +35,9 @@ type Toolbox struct {
 	// Environment): what was judged is what runs. Roots are taken from the call.
 	Reader *shell.Reader
 	Audit  *audit.Log
+	// Ledger is Guard.Grants where that is one of the store: calls that nobody can
+	// be asked about wait there, and decisions leave their history. Nil: neither.
+	Ledger *store.Ledger
 	// AskTimeout is how long a person has; zero means 45 s.
 	AskTimeout time.Duration
 	// Waiting caps the questions that are open at once; zero means 16.
@@ -48,6 +52,7 @@ type Toolbox struct {
 	open    atomic.Int32 // questions that wait for an answer
 	created creations    // files that sessions made
 	boxes   boxes        // sandboxes of sessions
+	outputs outputs      // of jobs, and of what was cut
 }
 
 // Call is one call of a tool, whoever brought it.
@@ -85,6 +90,11 @@ type Result struct {
 	Truncated  bool   `json:"truncated,omitempty"` // something was cut from stdout, stderr or content
 	TimedOut   bool   `json:"timed_out,omitempty"`
 	DurationMS int64  `json:"duration_ms,omitempty"`
+	// OutputID names what a job writes, or the whole of an output that was cut;
+	// NextOffset is where its reading goes on.
+	OutputID   string `json:"output_id,omitempty"`
+	NextOffset int64  `json:"next_offset,omitempty"`
+	Running    bool   `json:"running,omitempty"` // the job has not ended
 
 	// the file tools
 	Path    string `json:"path,omitempty"` // absolute, resolved
