@@ -20,7 +20,7 @@ const (
 // strings replaced by their size and hash, long lists cut.
 func shorten(r *Record) Record {
 	c := *r
-	c.Input = input(r.Input)
+	c.Input = Redacted(r.Input)
 	c.Reason, c.Error = short(r.Reason), short(r.Error)
 	c.Findings = make([]guard.Finding, 0, min(len(r.Findings), maxList))
 	for _, f := range r.Findings[:min(len(r.Findings), maxList)] {
@@ -35,9 +35,10 @@ func shorten(r *Record) Record {
 	return c
 }
 
-// input shortens every string in the arguments. What is no JSON is kept as one
+// Redacted is what the log keeps of JSON: every string without its secrets, and a
+// long one as its beginning, size and hash. What is no JSON is kept as one
 // string.
-func input(raw json.RawMessage) json.RawMessage {
+func Redacted(raw json.RawMessage) json.RawMessage {
 	if len(raw) == 0 {
 		return nil
 	}

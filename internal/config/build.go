@@ -15,6 +15,7 @@ import (
 	"handrail/guard/host"
 	"handrail/guard/rules"
 	"handrail/guard/shell"
+	"handrail/internal/store"
 	"handrail/tools"
 	"handrail/tools/history"
 )
@@ -93,6 +94,7 @@ type System struct {
 	*Judge
 	Config  *Config
 	Log     *audit.Log
+	Store   *store.Store
 	Toolbox *tools.Toolbox
 
 	scratch func() error
@@ -118,6 +120,12 @@ func (c *Config) Open() (*System, error) {
 		s.Close()
 		return nil, err
 	}
+	if s.Store, err = c.OpenStore(); err != nil {
+		s.Close()
+		return nil, err
+	}
+	held := ledger(s.Store, s.Guard)
+	s.Guard.Grants = held
 	validator, err := c.Agent(c.Notice)
 	if err != nil {
 		s.Close()
@@ -132,7 +140,7 @@ func (c *Config) Open() (*System, error) {
 		s.Close()
 		return nil, err
 	}
-	s.Toolbox = &tools.Toolbox{History: kept, Guard: s.Guard, Reader: s.Reader, Audit: log, AskTimeout: c.Approval.AskTimeout, Sandbox: c.sandbox}
+	s.Toolbox = &tools.Toolbox{Ledger: held, History: kept, Guard: s.Guard, Reader: s.Reader, Audit: log, AskTimeout: c.Approval.AskTimeout, Sandbox: c.sandbox}
 	return s, nil
 }
 
@@ -146,6 +154,9 @@ func (c *Config) AuditLog() string { return filepath.Join(c.State, "audit.jsonl"
 func (s *System) Close() error {
 	if s.Toolbox != nil {
 		_ = s.Toolbox.Close()
+	}
+	if s.Store != nil {
+		_ = s.Store.Close()
 	}
 	if s.scratch != nil {
 		if err := s.scratch(); err != nil && !os.IsNotExist(err) {

@@ -1,0 +1,31 @@
+package config
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+
+	"handrail/guard"
+	"handrail/guard/audit"
+	"handrail/internal/store"
+)
+
+// OpenStore opens what outlives a process: grants, calls that wait, history.
+// Where it cannot be opened there is no server: the error says what to do.
+func (c *Config) OpenStore() (*store.Store, error) {
+	s, err := store.Open(context.Background(), store.Options{Place: c.storePlace(), Redact: audit.Redacted,
+		AlwaysFor: c.Approval.GrantExpiry, WaitFor: c.Approval.PendingExpiry})
+	if err != nil {
+		return nil, fmt.Errorf("%w (what is approved cannot be kept without it)", err)
+	}
+	return s, nil
+}
+
+// storePlace is the file of the store.
+func (c *Config) storePlace() string { return filepath.Join(resolved(c.State), "store.db") }
+
+// ledger answers by what is approved. What the store says counts only where the
+// kernel keeps commands away from it.
+func ledger(s *store.Store, m *guard.Manager) *store.Ledger {
+	return store.NewLedger(s, func() bool { return m.Hold >= guard.Held })
+}
