@@ -1,0 +1,111 @@
+package tools
+
+import (
+	"bufio"
+	"bytes"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"handrail/guard/host"
+	"handrail/tools/sandbox"
+)
+
+// services are the hosts of remote systems that are named by what they are.
+var services = map[string][]string{
+	"github": {"github.com", "*.github.com", "*.githubusercontent.com"},
+	"gitlab": {"gitlab.com", "*.gitlab.com"},
+}
+
+// remote adds what reaching another system needs. Git's own remotes are reached
+// by https through the proxy; over ssh only where a person approved it, since
+// that is a connection that nothing looks into.
+func (pl *plan) remote(p *Profile, a authority, effect int) {
+	e := a.facts.Effects[effect]
+	if hosts, ok := services[e.Target]; ok {
+		pl.hosts = append(pl.hosts, hosts...)
+		return
+	}
+	if e.Command < 0 || e.Command >= len(a.facts.Commands) || a.facts.Commands[e.Command].Name != "git" {
+		return
+	}
+	known := allRead(a.facts, true)
+	allowed, err := host.Parse(p.Hosts...)
+	if err != nil {
+		return
+	}
+	for _, r := range remotes(a.facts.Dir, a.roots) {
+		name, err := host.Name(r.host)
+		switch {
+		case err != nil:
+		case r.ssh:
+			if a.granted && known {
+				pl.overSSH(p)
+			}
+		case a.granted || allowed.Knows(name):
+			pl.hosts = append(pl.hosts, name)
+			if known && e.Action != "read" { // what git's credential helpers read
+				for _, store := range []string{".git-credentials", ".netrc", ".config/git/credentials"} {
+					pl.policy.Read = append(pl.policy.Read, filepath.Join(p.Home, store))
+				}
+			}
+		}
+	}
+}
+
+// overSSH lets git connect by ssh: with the user's keys, agent and network. The
+// hooks of the repository are off, since they would have all that too.
+func (pl *plan) overSSH(p *Profile) {
+	pl.policy.Open, pl.policy.Network = true, sandbox.Full
+	pl.policy.Read = append(pl.policy.Read, filepath.Join(p.Home, ".ssh"))
+	if agent := os.Getenv("SSH_AUTH_SOCK"); filepath.IsAbs(agent) {
+		pl.env["SSH_AUTH_SOCK"] = agent
+	}
+	pl.env["GIT_CONFIG_COUNT"] = "4" // after the three of the environment
+	pl.env["GIT_CONFIG_KEY_3"], pl.env["GIT_CONFIG_VALUE_3"] = "core.hooksPath", os.DevNull
+	if note := "git ran over ssh with the user's keys, so the repository's hooks were off"; !slices.Contains(pl.notes, note) {
+		pl.notes = append(pl.notes, note)
+	}
+}
+
+// gitRemote is where a repository's remote lies.
+type gitRemote struct {
+	host string
+	ssh  bool
+}
+
+// remotes reads the remotes of the repository around dir (absolute, resolved,
+// in roots) from its configuration.
+func remotes(dir string, roots []string) (all []gitRemote) {
+	for ; below(dir, roots); dir = filepath.Dir(dir) {
+		b, err := os.ReadFile(filepath.Join(dir, ".git", "config"))
+		if err != nil {
+			continue
+		}
+		for sc := bufio.NewScanner(bytes.NewReader(b)); sc.Scan(); {
+			key, value, ok := strings.Cut(sc.Text(), "=")
+			if key = strings.ToLower(strings.TrimSpace(key)); !ok || key != "url" && key != "pushurl" {
+				continue
+			}
+			if r := remoteOf(strings.Trim(strings.TrimSpace(value), `"`)); r.host != "" {
+				all = append(all, r)
+			}
+		}
+		return all
+	}
+	return nil
+}
+
+// remoteOf reads a remote's URL, or git's short form of ssh ("git@host:path").
+func remoteOf(text string) gitRemote {
+	if u, err := url.Parse(text); err == nil && u.Host != "" {
+		return gitRemote{u.Hostname(), u.Scheme == "ssh" || u.Scheme == "git+ssh"}
+	}
+	at, _, ok := strings.Cut(text, ":")
+	if !ok || strings.ContainsAny(at, "/\\") {
+		return gitRemote{}
+	}
+	return gitRemote{at[strings.LastIndexByte(at, '@')+1:], true}
+}
