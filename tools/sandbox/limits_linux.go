@@ -1,0 +1,281 @@
+package sandbox
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// DefaultLimits are what a call may use where its policy does not say: three
+// quarters of the machine's memory, and more of the rest than work needs.
+func DefaultLimits() Limits {
+	l := Limits{Processes: 4096, Memory: 8 << 30, FileSize: 16 << 30, Disk: 32 << 30}
+	var info unix.Sysinfo_t
+	if unix.Sysinfo(&info) == nil {
+		l.Memory = int64(uint64(info.Totalram) * uint64(info.Unit) / 4 * 3)
+	}
+	return l
+}
+
+// or fills the zero fields of l from d.
+func (l Limits) or(d Limits) Limits {
+	if l.Processes == 0 {
+		l.Processes = d.Processes
+	}
+	if l.Memory == 0 {
+		l.Memory = d.Memory
+	}
+	if l.FileSize == 0 {
+		l.FileSize = d.FileSize
+	}
+	if l.Disk == 0 {
+		l.Disk = d.Disk
+	}
+	return l
+}
+
+// bounds hold one call to its limits: a control group where there is one, else
+// limits of each process and a look at all of them together. The processes
+// that start the call must be added before it begins.
+type bounds struct {
+	limits Limits
+	group  *group // nil: none
+	began  time.Time
+	disk   []volume
+	dirs   []string
+
+	stop  chan struct{}
+	done  chan struct{}
+	once  sync.Once
+	mu    sync.Mutex
+	which string // the limit that the watching found exceeded
+}
+
+// volume is a file system that a call can fill, and what was free at its start.
+type volume struct {
+	path string
+	free uint64
+}
+
+// bind makes the bounds of the call id, which can fill dirs. As user 0 there
+// must be control groups: the kernel does not count its processes.
+func (c cgroups) bind(id string, l Limits, dirs []string) (*bounds, error) {
+	b := newBounds(l, dirs)
+	if c.version == 0 && os.Getuid() == 0 {
+		return nil, fmt.Errorf("the limit of %d processes cannot be held for user 0 without control groups: run as another user, or give this one a writable cgroup", b.limits.Processes)
+	}
+	if c.version != 0 {
+		var err error
+		if b.group, err = c.make(id, b.limits); err != nil {
+			return nil, err
+		}
+	}
+	return b, nil
+}
+
+func newBounds(l Limits, dirs []string) *bounds {
+	return &bounds{limits: l.or(DefaultLimits()), dirs: dirs, disk: volumes(dirs), began: time.Now(), stop: make(chan struct{}), done: make(chan struct{})}
+}
+
+// volumes are the file systems of dirs as they are now.
+func volumes(dirs []string) []volume {
+	var all []volume
+	for _, dir := range dirs {
+		if free, ok := freeBytes(dir); ok {
+			all = append(all, volume{dir, free})
+		}
+	}
+	return all
+}
+
+// userTasks counts the tasks of the user of process pid, which RLIMIT_NPROC
+// counts too.
+func userTasks(pid int) int {
+	n := 0
+	var of unix.Stat_t
+	if unix.Stat("/proc/"+strconv.Itoa(pid), &of) != nil {
+		return 0
+	}
+	entries, _ := os.ReadDir("/proc")
+	for _, e := range entries {
+		var st unix.Stat_t
+		dir := "/proc/" + e.Name()
+		if _, err := strconv.Atoi(e.Name()); err != nil || unix.Stat(dir, &st) != nil || st.Uid != of.Uid {
+			continue
+		}
+		tasks, _ := os.ReadDir(dir + "/task")
+		n += len(tasks)
+	}
+	return n
+}
+
+// add puts the process pid into the bounds, with all that it starts from then on.
+// It must wait for that before it begins.
+func (b *bounds) add(pid int) error {
+	limits := map[int]int64{unix.RLIMIT_FSIZE: b.limits.FileSize, unix.RLIMIT_CORE: 0}
+	if b.group == nil {
+		limits[unix.RLIMIT_NPROC] = int64(b.limits.Processes + userTasks(pid))
+		limits[unix.RLIMIT_DATA] = b.limits.Memory
+	} else if err := b.group.add(pid); err != nil {
+		return err
+	}
+	for resource, value := range limits {
+		if err := unix.Prlimit(pid, resource, &unix.Rlimit{Cur: uint64(value), Max: uint64(value)}, nil); err != nil {
+			return fmt.Errorf("limit resource %d of the call: %w", resource, err)
+		}
+	}
+	return nil
+}
+
+// pace is how often a running call is looked at.
+const pace = 200 * time.Millisecond
+
+// watch looks at the call until release, and calls end once where it exceeds
+// what no kernel limit holds: disk, and without a control group memory.
+// processes lists the call's.
+func (b *bounds) watch(processes func() []int, end func()) {
+	go func() {
+		defer close(b.done)
+		tick := time.NewTicker(pace)
+		defer tick.Stop()
+		for {
+			select {
+			case <-b.stop:
+				return
+			case <-tick.C:
+			}
+			which := ""
+			switch {
+			case b.group == nil && resident(processes()) > b.limits.Memory:
+				which = "memory"
+			case b.filled(processes):
+				which = "disk"
+			default:
+				continue
+			}
+			b.mu.Lock()
+			b.which = which
+			b.mu.Unlock()
+			end()
+			return
+		}
+	}()
+}
+
+// exceeded names the limit that ended a call with status s, or a process of it;
+// empty where none did. It must be asked before release.
+func (b *bounds) exceeded(s Status) string {
+	b.mu.Lock()
+	which := b.which
+	b.mu.Unlock()
+	switch {
+	case which != "":
+		return which
+	case b.group != nil && b.group.starved():
+		return "memory"
+	case s.Code == 0:
+		return ""
+	case s.Signal == int(syscall.SIGXFSZ):
+		return "file size"
+	case b.group != nil && b.group.crowded():
+		return "processes"
+	}
+	return ""
+}
+
+// release ends the watching, kills what is left and removes what was made.
+func (b *bounds) release() error {
+	var err error
+	b.once.Do(func() {
+		close(b.stop)
+		if b.group != nil {
+			if err = b.group.kill(); err == nil {
+				err = b.group.remove()
+			}
+		}
+	})
+	return err
+}
+
+// resident sums the memory of processes in bytes; what they share counts once
+// for each.
+func resident(pids []int) int64 {
+	var pages int64
+	for _, pid := range pids {
+		b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/statm")
+		if f := bytes.Fields(b); err == nil && len(f) > 2 {
+			all, _ := strconv.ParseInt(string(f[1]), 10, 64)
+			shared, _ := strconv.ParseInt(string(f[2]), 10, 64)
+			pages += all - shared
+		}
+	}
+	return pages * int64(os.Getpagesize())
+}
+
+// filled reports whether the call wrote more than it may: a file system has so
+// much less free, and so much is in files that changed since the call began, or
+// that it holds open without a name.
+func (b *bounds) filled(processes func() []int) bool {
+	less := false
+	for _, v := range b.disk {
+		free, ok := freeBytes(v.path)
+		less = less || ok && v.free > free && v.free-free > uint64(b.limits.Disk)
+	}
+	if !less {
+		return false
+	}
+	return b.written(processes()) > b.limits.Disk
+}
+
+func freeBytes(dir string) (uint64, bool) {
+	var st unix.Statfs_t
+	if unix.Statfs(dir, &st) != nil {
+		return 0, false
+	}
+	return st.Bfree * uint64(st.Bsize), true
+}
+
+// written sums the blocks of files that changed since the call began, in bytes.
+func (b *bounds) written(pids []int) int64 {
+	var sum int64
+	seen := map[[2]uint64]bool{}
+	count := func(st *syscall.Stat_t) {
+		key := [2]uint64{uint64(st.Dev), st.Ino}
+		if st.Mode&syscall.S_IFMT == syscall.S_IFREG && st.Ctim.Nano() >= b.began.Add(-tick).UnixNano() && !seen[key] {
+			seen[key] = true
+			sum += min(st.Blocks*512, math.MaxInt64-sum)
+		}
+	}
+	for _, dir := range b.dirs {
+		_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+			if err != nil || !d.Type().IsRegular() {
+				return nil
+			}
+			if fi, err := d.Info(); err == nil {
+				count(fi.Sys().(*syscall.Stat_t))
+			}
+			return nil
+		})
+	}
+	for _, pid := range pids {
+		dir := "/proc/" + strconv.Itoa(pid) + "/fd/"
+		entries, _ := os.ReadDir(dir)
+		for _, e := range entries {
+			var st syscall.Stat_t
+			if to, err := os.Readlink(dir + e.Name()); err == nil && strings.HasSuffix(to, " (deleted)") && syscall.Stat(dir+e.Name(), &st) == nil && st.Nlink == 0 {
+				count(&st)
+			}
+		}
+	}
+	return sum
+}
