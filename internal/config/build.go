@@ -120,6 +120,7 @@ func (c *Config) Open() (*System, error) {
 		s.Close()
 		return nil, err
 	}
+	c.hold(s.Guard)
 	if s.Store, err = c.OpenStore(); err != nil {
 		s.Close()
 		return nil, err

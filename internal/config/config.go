@@ -33,7 +33,7 @@ type Config struct {
 	Profile string
 	// Levels are verdicts by rule.
 	Levels Levels
-	// DefaultDeny refuses what is not listed; see denyRest.
+	// DefaultDeny is what was said; layer.rest turns it into limits of Tools.
 	DefaultDeny bool
 	// Tools are the limits by tool.
 	Tools Tools
@@ -56,7 +56,6 @@ type Config struct {
 
 	trail  []string // where File and the links to it stand, resolved
 	from   origins
-	rested bool // default_deny has been turned into what it means
 	layers layers
 	broken []string // faults of project files, with file:line
 
@@ -134,10 +133,8 @@ func load(managed, file string, roots []string) (*Config, error) {
 	if c.layers.managed, err = c.readManaged(managed); err != nil {
 		return nil, err
 	}
-	bound := map[string]bool{}
 	if m := c.layers.managed; m != nil {
-		c.set(m, nil)
-		bound = c.boundBy(m)
+		c.set(m)
 	}
 	if file == "" {
 		file = filepath.Join(c.Dir, "config.yaml")
@@ -155,7 +152,7 @@ func load(managed, file string, roots []string) (*Config, error) {
 			return nil, err
 		}
 		c.File, c.trail = path, trail(file)
-		c.set(l, bound)
+		c.set(l)
 	}
 	if err := errors.Join(c.environment(), c.LLM.environment()); err != nil {
 		return nil, err

@@ -52,6 +52,7 @@ func (c *Config) parse(file string, data []byte) (*layer, error) {
 		}
 		return nil, fmt.Errorf("%s:%d: %w", file, line, err)
 	}
+	l.rest()
 	return l, nil
 }
 

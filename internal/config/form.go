@@ -141,6 +141,9 @@ func words(item func(c *Config, w string) (string, error)) form[[]string] {
 				}
 				list = append(list, w)
 			}
+			if len(list) == 0 { // given, and empty: not the same as not given
+				return list, nil
+			}
 			return union(list, nil), nil
 		},
 	}

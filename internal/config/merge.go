@@ -7,32 +7,22 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"handrail/guard/rules"
-	"handrail/tools"
 )
 
 // origins says where each setting of a Config comes from, by path; what is not
 // in it is the default.
 type origins map[string]string
 
-// set lays a file over c: what it sets counts. Where bound says that the managed
-// file set it, the stricter of both does.
-func (c *Config) set(l *layer, bound map[string]bool) {
+// set lays a file over c: what it sets counts.
+func (c *Config) set(l *layer) {
 	leaves(tree(), func(path string, f *field) {
 		line, ok := l.lines[path]
 		if !ok {
 			return
 		}
-		before := *c
-		if bound[path] {
-			f.under(c, l.values)
-		} else {
-			f.take(c, l.values)
-		}
-		if !bound[path] || f.changes(&before, c) {
-			c.note(path, fmt.Sprintf("%s:%d", l.name, line))
-		}
+		f.take(c, l.values)
+		c.note(path, fmt.Sprintf("%s:%d", l.name, line))
 	})
-	c.denyRest()
 }
 
 // tighten takes from a layer what makes c stricter, and nothing else. Where
@@ -53,7 +43,6 @@ func (c *Config) tighten(l *layer, isTrusted bool) {
 			c.note(path, fmt.Sprintf("%s:%d", l.name, line))
 		}
 	})
-	c.denyRest()
 }
 
 // bind makes c as strict as the managed file in what that sets.
@@ -75,17 +64,6 @@ func (c *Config) bind() {
 	})
 }
 
-// boundBy are the settings that users cannot loosen: those of the managed file,
-// and those that its default_deny speaks about.
-func (c *Config) boundBy(m *layer) map[string]bool {
-	bound := map[string]bool{}
-	leaves(tree(), func(path string, f *field) {
-		_, set := m.lines[path]
-		bound[path] = set || c.rested && f.rests
-	})
-	return bound
-}
-
 func (c *Config) note(path, origin string) {
 	from := origins{}
 	for k, v := range c.from { // a Config may have been copied
@@ -94,28 +72,24 @@ func (c *Config) note(path, origin string) {
 	from[path], c.from = origin, from
 }
 
-// denyRest turns default_deny into what it means: tools that were not turned on
-// are off, and lists of what is allowed that were not given are empty. From then
-// on nothing that may only tighten can fill them.
-func (c *Config) denyRest() {
-	if !c.DefaultDeny || c.rested {
+// rest turns default_deny of a file into what it means: tools that the file does
+// not turn on are off, and lists of what is allowed that it does not give are
+// empty.
+func (l *layer) rest() {
+	line, ok := l.lines["default_deny"]
+	if !ok || !l.values.DefaultDeny {
 		return
 	}
-	c.rested = true
-	for name, t := range c.Tools.All() {
-		if t.Enabled == rules.Unset {
-			t.Enabled = rules.Off
-		}
-		lists := []*[]string{&t.Allow}
-		if name == tools.Bash {
-			lists = []*[]string{&t.AllowCommands, &t.AllowDomains}
-		}
-		for _, l := range lists {
-			if *l == nil {
-				*l = []string{}
-			}
-		}
+	var none Config
+	for _, t := range none.Tools.All() {
+		t.Tool = rules.Tool{Enabled: rules.Off, Allow: []string{}, AllowCommands: []string{}, AllowDomains: []string{}}
 	}
+	leaves(tree(), func(path string, f *field) {
+		if _, set := l.lines[path]; f.rests && !set {
+			f.take(l.values, &none)
+			l.lines[path] = line
+		}
+	})
 }
 
 // environment tightens c by variables named after the settings: HANDRAIL_PROFILE,
@@ -147,7 +121,6 @@ func (c *Config) environment() (err error) {
 		if f.changes(&before, c) {
 			c.note(path, name)
 		}
-		c.denyRest()
 	})
 	return err
 }

@@ -55,8 +55,8 @@ func tree() []field {
 			func(c *Config) *string { return (*string)(&c.Fallback) }, oneOf("deny", "ask", "contain"), ranked("deny", "ask", "contain")),
 		setting("levels", "Verdicts by rule (`handrail rules` lists them): deny, ask, llm or allow. Any rule can be tightened; in your own file, what a rule only asks about can be loosened, unless the rule is fixed.", "{default/push: ask}",
 			func(c *Config) *Levels { return &c.Levels }, levels(rules.CheckLevel), capped).stacked(),
-		setting("default_deny", "Whether all is denied that is not listed: tools that are not `enabled: true`, paths of the file tools and commands and hosts of safe_bash that the allow lists do not name.", "false",
-			func(c *Config) *bool { return &c.DefaultDeny }, truth(), either),
+		setting("default_deny", "Whether all is denied that this file does not list: tools that are not `enabled: true`, paths of the file tools and commands and hosts of safe_bash that the allow lists do not name.", "false",
+			func(c *Config) *bool { return &c.DefaultDeny }, truth(), either).unset(),
 		section("tools", "Limits by tool. They only ever restrict: what a list leaves is still judged by the rules.",
 			toolSection(tools.Bash, "Shell commands.", func(t *Tools) *Tool { return &t.Bash }),
 			toolSection(tools.Read, "Reading files.", func(t *Tools) *Tool { return &t.Read }),
@@ -119,6 +119,12 @@ func (f field) stacked() field {
 	f.under = func(c, from *Config) {
 		c.Levels = Levels{strictest(c.Levels.Set, from.Levels.Set), strictest(c.Levels.Cap, from.Levels.Cap)}
 	}
+	return f
+}
+
+// unset keeps the environment from a setting.
+func (f field) unset() field {
+	f.env = false
 	return f
 }
 
