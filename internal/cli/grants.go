@@ -1,0 +1,184 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"handrail/guard"
+	"handrail/guard/audit"
+	"handrail/guard/text"
+	"handrail/internal/store"
+)
+
+var grantsCommand = subcommand{
+	name:  "grants",
+	usage: "list [--all] [--json]\n       handrail grants show [--json] ID\n       handrail grants revoke ID...",
+	short: "list and take back what was approved",
+	doc: `Lists the approvals that hold beyond the call they were given for: those given in
+handrail approvals, and every rule that was allowed always, with how often it
+answered and when it ends. What was approved in a client for once or for the
+session lives in its server and is not listed.
+
+show prints what a rule covers, and how many of the last calls it would have.
+revoke ends a grant at once, for every server.`,
+	run: grants,
+}
+
+func grants(s streams, args []string) (int, error) {
+	if err := byPerson(); err != nil {
+		return 0, err
+	}
+	if len(args) == 0 {
+		args = []string{"list"}
+	}
+	verbs := map[string]func(streams, []string) (int, error){"list": grantsList, "show": grantsShow, "revoke": grantsRevoke}
+	if run := verbs[args[0]]; run != nil {
+		return run(s, args[1:])
+	}
+	return 0, unknown("grants command", args[0], []string{"list", "show", "revoke"})
+}
+
+func grantsList(s streams, args []string) (int, error) {
+	f := newFlags("grants list")
+	file, all, asJSON := f.String("config", "", ""), f.Bool("all", false, ""), f.Bool("json", false, "")
+	if _, err := f.operands(args, 0, 0); err != nil {
+		return 0, err
+	}
+	d, err := openDesk(*file)
+	if err != nil {
+		return 0, err
+	}
+	defer d.close()
+	list, err := d.store.Grants(context.Background(), *all)
+	if err != nil {
+		return 0, err
+	}
+	if *asJSON {
+		return 0, printJSON(s.stdout, append([]store.Kept{}, list...))
+	}
+	if len(list) == 0 {
+		fmt.Fprintln(s.stdout, "no grants hold")
+		return 0, nil
+	}
+	tw := tabwriter.NewWriter(s.stdout, 0, 0, 2, ' ', 0)
+	for _, k := range list {
+		fmt.Fprintf(tw, "%s\t%s\t%s\tused %d×\t%s\n", k.ID, k.Scope, holding(k), k.Used, fit(oneLine(shownIn(k)), 100))
+	}
+	return 0, tw.Flush()
+}
+
+// shownIn is what was approved, with its directory.
+func shownIn(k store.Kept) string {
+	if k.Pattern != nil {
+		return k.Pattern.String()
+	}
+	return k.Tool + " " + k.Shown + " in " + k.Dir
+}
+
+// holding says until when a grant holds, or what ended it.
+func holding(k store.Kept) string {
+	switch {
+	case !k.Revoked.IsZero():
+		return "revoked"
+	case k.Scope == guard.Once && k.Used > 0:
+		return "spent"
+	case !k.Holds(time.Now()):
+		return "expired"
+	}
+	return "ends in " + short(time.Until(k.Expires))
+}
+
+func grantsShow(s streams, args []string) (int, error) {
+	f := newFlags("grants show")
+	file, asJSON := f.String("config", "", ""), f.Bool("json", false, "")
+	rest, err := f.operands(args, 1, 1)
+	if err != nil {
+		return 0, err
+	}
+	d, err := openDesk(*file)
+	if err != nil {
+		return 0, err
+	}
+	defer d.close()
+	k, err := d.grant(rest[0])
+	if err != nil {
+		return 0, err
+	}
+	if *asJSON {
+		return 0, printJSON(s.stdout, k)
+	}
+	line := func(name, format string, v ...any) {
+		fmt.Fprintf(s.stdout, "%-9s %s\n", name, text.Visible(fmt.Sprintf(format, v...)))
+	}
+	line("grant", "%s, %s, %s", k.ID, k.Scope, holding(k))
+	line("covers", "%s", shownIn(k))
+	line("given", "%s by %s (%s)", k.Created.Local().Format("2006-01-02 15:04"), k.By, k.Channel)
+	line("ends", "%s", k.Expires.Local().Format("2006-01-02 15:04"))
+	line("used", "%d times", k.Used)
+	if !k.LastUsed.IsZero() {
+		line("last", "%s", k.LastUsed.Local().Format("2006-01-02 15:04"))
+	}
+	if p := k.Pattern; p != nil {
+		for _, e := range p.Effects {
+			line("may", "%s %s", strings.TrimSpace(e.Kind.String()+" "+e.Action), e.Target)
+		}
+		line("asked by", "%s", strings.Join(p.Rules, ", "))
+		if p.Script != "" {
+			fmt.Fprintf(s.stdout, "script\n%s\n", text.Visible(p.Script))
+		}
+		if n, of, err := d.store.Covered(context.Background(), p, 200); err == nil {
+			line("history", "would have covered %d of your last %d calls", n, of)
+		}
+	}
+	return 0, nil
+}
+
+// grant is the grant with this ID, also one that no longer holds.
+func (d *desk) grant(id string) (store.Kept, error) {
+	list, err := d.store.Grants(context.Background(), true)
+	for _, k := range list {
+		if k.ID == id {
+			return k, nil
+		}
+	}
+	if err == nil {
+		err = fmt.Errorf("there is no grant %s (`handrail grants list --all`)", text.Visible(id))
+	}
+	return store.Kept{}, err
+}
+
+func grantsRevoke(s streams, args []string) (int, error) {
+	f := newFlags("grants revoke")
+	file := f.String("config", "", "")
+	rest, err := f.operands(args, 1, -1)
+	if err != nil {
+		return 0, err
+	}
+	d, err := openDesk(*file)
+	if err != nil {
+		return 0, err
+	}
+	defer d.close()
+	for _, id := range rest {
+		k, err := d.grant(id)
+		if err != nil {
+			return 0, err
+		}
+		if err := d.store.Revoke(context.Background(), id); errors.Is(err, store.ErrGone) {
+			return 0, fmt.Errorf("grant %s no longer holds: it is %s", id, holding(k))
+		} else if err != nil {
+			return 0, err
+		}
+		// It is ended already: a log that cannot be written is no reason to keep it.
+		err = d.log.Append(&audit.Record{Event: audit.Answer, Tool: k.Tool, Dir: k.Dir, Client: "handrail grants", Digest: k.Digest, Approval: "revoked", Channel: "grants", Reason: id + " revoked by " + d.by + ": " + k.Shown})
+		if err != nil {
+			return 0, fmt.Errorf("%s is revoked, but that could not be recorded: %w", id, err)
+		}
+		fmt.Fprintf(s.stdout, "%s: revoked\n", id)
+	}
+	return 0, nil
+}
