@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -28,6 +29,8 @@ type bubble struct {
 	self   *os.File // the program of the processes inside
 	stage  *stage   // nil where we have no namespaces of our own beside bubblewrap's
 	caches *caches
+	groups cgroups
+	notes  []string // what does not hold here
 
 	mu      sync.Mutex
 	session *session // the open one; may be nil
@@ -57,9 +60,13 @@ func openBwrap(s Settings) (Sandbox, error) {
 	b := &bubble{Settings: s, self: self, cells: map[*held]bool{}}
 	if b.stage, err = openStage(self); err == nil { // what does not start here is told by the first cue
 		if _, err = b.stage.ask(cue{}); err != nil && err.Error() != unknownCue {
+			b.notes = append(b.notes, "package caches of the host are not read: "+err.Error())
 			b.stage.close()
 			b.stage = nil
 		}
+	}
+	if b.groups, err = findCgroups(); err != nil {
+		b.notes = append(b.notes, "no control groups, so memory is bounded by looking at it: "+err.Error())
 	}
 	if b.caches, err = newCaches(s.State, b.stage); err != nil {
 		return nil, errors.Join(err, b.Close())
@@ -100,8 +107,8 @@ func bwrapVersion() error {
 }
 
 func (b *bubble) Enforcement() Enforcement {
-	return Enforcement{Tier: Bwrap, Writes: true, Reads: true, Network: true, Sockets: true, Processes: true, Protected: true,
-		Notes: []string{"a hard link that was made before leads out of the workspace", "protected paths that do not exist yet are held by a comparison after the run"}}
+	return Enforcement{Tier: Bwrap, Writes: true, Reads: true, Network: true, Sockets: true, Processes: true, Protected: true, Limits: true,
+		Notes: append([]string{"a hard link that was made before leads out of the workspace", "protected paths that do not exist yet are held by a comparison after the run"}, b.notes...)}
 }
 
 // Start runs c in the session's sandbox where p is the base profile, else in one
@@ -118,7 +125,18 @@ func (b *bubble) Start(ctx context.Context, p *Policy, c *Command) (Process, err
 	if err != nil {
 		return nil, err
 	}
-	h, err := cell.start(ctx, p, c, done)
+	bounds, err := b.groups.bind(c.ID, p.Limits, append(slices.Clone(p.Roots), p.Scratch, b.caches.dir))
+	if err == nil {
+		if err = bounds.add(cell.pid); err != nil {
+			err = errors.Join(err, bounds.release())
+		}
+	}
+	if err != nil {
+		cell.conn.Close()
+		done()
+		return nil, err
+	}
+	h, err := cell.start(ctx, p, c, bounds, done)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -84,8 +85,10 @@ func (p *place) bash(t testing.TB, pol *Policy, script string) (Process, func() 
 	return proc, func() string { return <-out }
 }
 
+var calls atomic.Int64
+
 func (p *place) command(script string, out *os.File) *Command {
-	return &Command{Path: "/bin/bash", Args: []string{"bash", "--noprofile", "--norc", "-c", script}, Dir: p.root, ID: "call-1",
+	return &Command{Path: "/bin/bash", Args: []string{"bash", "--noprofile", "--norc", "-c", script}, Dir: p.root, ID: fmt.Sprintf("call-%d-%d", os.Getpid(), calls.Add(1)),
 		Env: []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + p.Home, "TMPDIR=" + p.Scratch, "OUT=" + p.outside}, Stdout: out, Stderr: out}
 }
 
@@ -93,9 +96,9 @@ func (p *place) command(script string, out *os.File) *Command {
 func (p *place) run(t testing.TB, pol *Policy, script string) result {
 	t.Helper()
 	proc, out := p.bash(t, pol, script)
-	st := proc.Wait()
+	proc.Wait()
 	n := proc.End(time.Second)
-	return result{st, out(), n}
+	return result{proc.Wait(), out(), n}
 }
 
 // asUser runs the calling test again as a user without any rights, and returns
@@ -151,7 +154,7 @@ func TestBwrapRuns(t *testing.T) {
 				t.Logf("%s", r.out)
 			})
 		}
-		if p.sb.(*bubble).solo {
+		if p.sb.(*watched).Sandbox.(*bubble).solo {
 			t.Error("no session sandbox")
 		}
 	})

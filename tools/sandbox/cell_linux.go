@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"strconv"
 	"sync"
 	"time"
 )
@@ -31,8 +32,8 @@ func newCell(c *net.UnixConn) (*cell, error) {
 
 // start starts cmd in the cell. closed is called once when nothing of it is
 // left. An error says that nothing ran, and that the cell is gone.
-func (c *cell) start(ctx context.Context, p *Policy, cmd *Command, closed func()) (*held, error) {
-	h := &held{cell: c, closed: closed, exited: make(chan struct{}), over: make(chan struct{})}
+func (c *cell) start(ctx context.Context, p *Policy, cmd *Command, bounds *bounds, closed func()) (*held, error) {
+	h := &held{cell: c, bounds: bounds, closed: closed, exited: make(chan struct{}), over: make(chan struct{})}
 	stop := context.AfterFunc(ctx, func() { c.conn.Close() })
 	dec, err := c.launch(p, cmd, h)
 	if !stop() && err == nil {
@@ -44,6 +45,7 @@ func (c *cell) start(ctx context.Context, p *Policy, cmd *Command, closed func()
 		return nil, errors.Join(ctx.Err(), err)
 	}
 	go h.listen(dec)
+	bounds.watch(func() []int { return descendants(c.pid) }, func() { h.End(0) })
 	return h, nil
 }
 
@@ -63,7 +65,7 @@ func (c *cell) launch(p *Policy, cmd *Command, h *held) (*json.Decoder, error) {
 	if err := hand(c.conn, streams...); err != nil {
 		return nil, err
 	}
-	l := launch{Path: cmd.Path, Args: cmd.Args, Dir: cmd.Dir, Env: cmd.Env, FileSize: p.Limits.FileSize}
+	l := launch{Path: cmd.Path, Args: cmd.Args, Dir: cmd.Dir, Env: cmd.Env}
 	if l.Proxy = p.Network == Domains; l.Proxy {
 		l.Env = proxied(l.Env)
 	}
@@ -99,6 +101,7 @@ func (c *cell) launch(p *Policy, cmd *Command, h *held) (*json.Decoder, error) {
 // held is a command in a cell.
 type held struct {
 	cell     *cell
+	bounds   *bounds
 	closed   func()
 	listener net.Listener  // of the proxy; may be nil
 	exited   chan struct{} // closed when status is known
@@ -135,6 +138,7 @@ func (h *held) listen(dec *json.Decoder) {
 		}
 		if n.Status != nil && !told {
 			h.status, told = *n.Status, true
+			h.status.Exceeded = h.bounds.exceeded(h.status)
 			close(h.exited)
 		}
 		if n.Ended != nil {
@@ -143,6 +147,7 @@ func (h *held) listen(dec *json.Decoder) {
 	}
 	if !told { // the head was killed, and all with it
 		h.status = Status{Code: 128 + 9, Signal: 9}
+		h.status.Exceeded = h.bounds.exceeded(h.status)
 		close(h.exited)
 	}
 	close(h.over)
@@ -173,8 +178,28 @@ func (h *held) shut() {
 		if h.listener != nil {
 			h.listener.Close()
 		}
-		if h.closed != nil {
-			h.closed()
-		}
+		_ = h.bounds.release()
+		h.closed()
 	})
+}
+
+// descendants lists the process pid and all that descend from it.
+func descendants(pid int) []int {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil
+	}
+	children := map[int][]int{}
+	for _, e := range entries {
+		if n, err := strconv.Atoi(e.Name()); err == nil {
+			if p, ok := look(n); ok {
+				children[p.parent] = append(children[p.parent], n)
+			}
+		}
+	}
+	all := []int{pid}
+	for i := 0; i < len(all); i++ {
+		all = append(all, children[all[i]]...)
+	}
+	return all
 }

@@ -128,12 +128,6 @@ func (h *heading) launch(l *launch, files []*os.File) error {
 	if err := (filter{Sockets: ipSockets, Unix: l.Unix}).load(); err != nil {
 		return err
 	}
-	if l.FileSize > 0 {
-		limit := unix.Rlimit{Cur: uint64(l.FileSize), Max: uint64(l.FileSize)}
-		if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &limit); err != nil {
-			return fmt.Errorf("limit of file size: %w", err)
-		}
-	}
 	var fds []uintptr
 	for _, f := range files {
 		fds = append(fds, f.Fd())

@@ -33,6 +33,10 @@ type Settings struct {
 	// Caches are package caches that the session's commands read through an
 	// overlay; paths that do not exist are left out.
 	Caches []string
+	// Image is what containers are made of, with bash in it; without one there
+	// are none. It is never pulled. Engine is the socket of Docker or Podman; ""
+	// is the usual one. Both come from the user's own configuration only.
+	Image, Engine string
 	// Idle closes an unused session sandbox; 0 is ten minutes.
 	Idle time.Duration
 }
@@ -50,7 +54,11 @@ type tier struct {
 // None is taken only when it is asked for by name.
 func Open(s Settings) (Sandbox, error) {
 	if s.Tier == None {
-		return openNone(s)
+		sb, err := openNone(s)
+		if err != nil {
+			return nil, err
+		}
+		return watching(sb, s), nil
 	}
 	var failed []error
 	for _, t := range tiers() {
@@ -78,7 +86,7 @@ func (t tier) tried(s Settings) (Sandbox, error) {
 	if err := probe(sb, s); err != nil {
 		return nil, errors.Join(err, sb.Close())
 	}
-	return sb, nil
+	return watching(sb, s), nil
 }
 
 // names lists what can be asked for.

@@ -45,12 +45,16 @@ func (s *Settings) files(p *Policy, c *caches) (*plan, error) {
 	}
 	if p.Open {
 		m.args = append(m.args, "--dev-bind", "/", "/")
+		m.last["/"] = "--bind"
 	} else {
 		s.private(m, p)
 	}
 	for _, root := range p.Roots {
 		if err := m.must("--bind", root); err != nil {
 			return nil, err
+		}
+		if common := commonDir(root); common != "" && m.writable(common) == "" {
+			m.bind("--bind", common)
 		}
 	}
 	for _, dir := range []string{s.Scratch, p.Scratch} {
@@ -70,7 +74,7 @@ func (s *Settings) files(p *Policy, c *caches) (*plan, error) {
 			return nil, err
 		}
 	}
-	s.protect(m, p)
+	m.protect(p, s.secrets(p))
 	s.hide(m, p)
 	return m, nil
 }
@@ -122,17 +126,17 @@ func (s *Settings) private(m *plan, p *Policy) {
 	}
 }
 
-// hide plans what nobody reads: last, so that nothing uncovers it.
-func (s *Settings) hide(m *plan, p *Policy) {
+// secrets lists what nobody reads: outer ones first.
+func (s *Settings) secrets(p *Policy) []string {
 	hidden := slices.Concat(p.Hidden, s.Hidden, []string{s.State})
 	if !p.Open {
 		credentials := s.Credentials
 		if credentials == nil {
 			credentials = DefaultCredentials
 		}
+		named := slices.Concat(p.Read, p.Write)
 		for _, name := range credentials {
-			path := filepath.Join(p.Home, name)
-			if !below(slices.Concat(p.Read, p.Write), path) {
+			if path := filepath.Join(p.Home, name); !slices.Contains(named, path) {
 				hidden = append(hidden, path)
 			}
 		}
@@ -140,24 +144,27 @@ func (s *Settings) hide(m *plan, p *Policy) {
 			hidden = append(hidden, rootSecrets...)
 		}
 	}
-	slices.Sort(hidden) // a directory before what is in it
-	for _, path := range slices.Compact(hidden) {
-		if path == "" || !m.visible(path) {
+	for i, path := range hidden {
+		hidden[i] = resolved(path)
+	}
+	slices.Sort(hidden)
+	return slices.Compact(hidden)
+}
+
+// hide plans that the hidden paths are not read: last, so that nothing uncovers
+// them.
+func (s *Settings) hide(m *plan, p *Policy) {
+	for _, path := range s.secrets(p) {
+		if path == "" || !m.visible(path) || !m.id(path) {
 			continue
 		}
-		st, err := os.Stat(path)
-		if err != nil {
-			continue
-		}
-		path = resolved(path)
-		if st.IsDir() {
-			m.args = append(m.args, "--perms", "0000", "--size", "4096", "--tmpfs", path, "--remount-ro", path)
-			m.last[path] = "--tmpfs"
-		} else {
+		if st, err := os.Stat(path); err != nil || !st.IsDir() {
 			m.args = append(m.args, "--ro-bind", os.DevNull, path)
 			m.last[path] = "--ro-bind"
+			continue
 		}
-		m.id(path)
+		m.args = append(m.args, "--perms", "0000", "--size", "4096", "--tmpfs", path, "--remount-ro", path)
+		m.last[path] = "--tmpfs"
 	}
 }
 

@@ -75,6 +75,10 @@ type Policy struct {
 	// beside what Protected(roots) lists for every call. Allowed names those of
 	// all protected paths that this call may write, since a person approved it.
 	Protected, Allowed []string
+	// GitConfig lets git's own commands rewrite the configuration of the roots'
+	// repositories: of what they change only remotes, submodules and the remotes
+	// of branches stay.
+	GitConfig bool
 	// Secrets below the roots can be read but not written (.env); Hidden cannot
 	// be read at all, wherever they lie.
 	Secrets, Hidden []string
@@ -104,7 +108,7 @@ type Limits struct {
 // Base reports whether p gives nothing beyond the base profile of a session:
 // such calls share one sandbox that is already open.
 func (p *Policy) Base() bool {
-	return p.Network == NoNetwork && !p.Open && len(p.Read) == 0 && len(p.Write) == 0 && len(p.Allowed) == 0
+	return p.Network == NoNetwork && !p.Open && len(p.Read) == 0 && !p.GitConfig && len(p.Write) == 0 && len(p.Allowed) == 0
 }
 
 // Command is what to run. Its streams are handed over as they are; a nil Stdin
@@ -127,7 +131,8 @@ type Status struct {
 	// "file size"); empty where none did.
 	Exceeded string
 	// Restored are protected paths that the command made or changed where only a
-	// check after the run holds them; they are as they were before.
+	// check after the run holds them; they are as they were before, or the entry
+	// says why not. Known when End has returned.
 	Restored []string
 }
 

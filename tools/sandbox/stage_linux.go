@@ -43,6 +43,9 @@ func stageMain([]string) error {
 		return err
 	}
 	self := os.NewFile(4, "self")
+	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil { // bubblewrap wants to begin without
+		return fmt.Errorf("drop ambient capabilities: %w", err)
+	}
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("private mounts: %w", err)
 	}
@@ -116,7 +119,8 @@ func openStage(self *os.File) (*stage, error) {
 	uid, gid := os.Getuid(), os.Getgid()
 	cmd := &exec.Cmd{Path: "/proc/self/fd/4", Args: []string{"sandbox", inside, "stage"}, Dir: "/", Env: []string{}, Stderr: said,
 		ExtraFiles: []*os.File{theirs, self}, WaitDelay: time.Second,
-		SysProcAttr: &syscall.SysProcAttr{Setsid: true, Cloneflags: syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS,
+		SysProcAttr: &syscall.SysProcAttr{Setsid: true, AmbientCaps: []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_DAC_OVERRIDE, unix.CAP_FOWNER, unix.CAP_CHOWN, unix.CAP_MKNOD},
+			Cloneflags: syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS,
 			UidMappings: []syscall.SysProcIDMap{{ContainerID: uid, HostID: uid, Size: 1}},
 			GidMappings: []syscall.SysProcIDMap{{ContainerID: gid, HostID: gid, Size: 1}}}}
 	if err := cmd.Start(); err != nil {

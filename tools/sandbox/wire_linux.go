@@ -23,13 +23,12 @@ type order struct {
 // launch is a command as it crosses into the sandbox. Its three streams travel
 // beside it.
 type launch struct {
-	Path     string
-	Args     []string
-	Dir      string
-	Env      []string
-	Unix     bool // Unix sockets are allowed
-	Proxy    bool // hand back a listener on proxyAddress before the start
-	FileSize int64
+	Path  string
+	Args  []string
+	Dir   string
+	Env   []string
+	Unix  bool // Unix sockets are allowed
+	Proxy bool // hand back a listener on proxyAddress before the start
 }
 
 // news is what comes back: that it started or why not, how the command ended,
@@ -92,7 +91,11 @@ func hand(c *net.UnixConn, files ...*os.File) error {
 	for _, f := range files {
 		fds = append(fds, int(f.Fd()))
 	}
-	_, _, err := c.WriteMsgUnix([]byte{0}, unix.UnixRights(fds...), nil)
+	var rights []byte
+	if len(fds) > 0 {
+		rights = unix.UnixRights(fds...)
+	}
+	_, _, err := c.WriteMsgUnix([]byte{0}, rights, nil)
 	return err
 }
 
