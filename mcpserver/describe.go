@@ -47,6 +47,8 @@ func toolList() []mcp.Tool {
 			mcp.WithDescription("Runs a bash script in a fresh shell without terminal or standard input and returns stdout, stderr and the exit code. "+
 				"Before it runs, the script is read (never executed) to learn what it would do: paths written or deleted, programs, hosts, rights. "+
 				"Ordinary development commands run at once; what reaches outside the workspace, loses work, gains rights or cannot be read is put before a person; what destroys the system is blocked. "+
+				"Where the server has a sandbox, commands run contained: they write the workspace and the files that the command names, reach only hosts that it names, and read no credentials. "+
+				"When a result says that the sandbox refused something that is needed, name that path or host in the command itself, or repeat the call with escalate and the reason: a person is then asked for this one run. "+
 				"Blocked or declined calls return an error with the reason and another way; do not retry them. "+
 				"Long output keeps its head and tail; output_id reads all of it. Background processes end with the call; background: true starts a job (a server, a watcher) that lives as long as the session, and output_id reads or ends it."),
 			mcp.WithToolAnnotation(mcp.ToolAnnotation{ReadOnlyHint: no, DestructiveHint: yes, IdempotentHint: no, OpenWorldHint: yes})),
@@ -89,6 +91,7 @@ var fieldDocs = map[string]string{
 	"output_id":   "to read all of an output that was cut, or to read and end a job",
 	"next_offset": "where to go on reading the stream",
 	"running":     "the job has not ended",
+	"sandbox":     "what held the command: the tier, its power, the network it reached, what was refused",
 	"path":        "the file, absolute",
 	"content":     "the lines that were asked for, numbered",
 	"sha256":      "of the whole file as it is now, hexadecimal",
@@ -114,6 +117,8 @@ func outputSchema() json.RawMessage {
 			p["type"] = "boolean"
 		case t.Kind() == reflect.Int64, t.Kind() == reflect.Int, t.Kind() == reflect.Pointer && t.Elem().Kind() == reflect.Int:
 			p["type"] = "integer"
+		case t.Kind() == reflect.Pointer:
+			p["type"] = "object"
 		default:
 			p["type"] = "string"
 		}

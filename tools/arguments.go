@@ -31,6 +31,7 @@ type BashArgs struct {
 	Cwd         string `json:"cwd,omitempty" jsonschema:"directory to run in, absolute or relative to the first workspace root; default: the first workspace root"`
 	TimeoutMS   int64  `json:"timeout_ms,omitempty" jsonschema:"milliseconds until the command and all it started are ended; default 120000, at most 1800000"`
 	Description string `json:"description,omitempty" jsonschema:"what this is for, in a few words; shown to the person who is asked, never trusted"`
+	Escalate    string `json:"escalate,omitempty" jsonschema:"why this call must run without the limits of the sandbox; asks a person for this one run with more power. Only after a result said what the sandbox refused"`
 	Background  bool   `json:"background,omitempty" jsonschema:"start a job (a server, a watcher) and return at once with its output_id; it ends with the session, or after timeout_ms"`
 	OutputID    string `json:"output_id,omitempty" jsonschema:"instead of command: read the output of a job, or all of an output that was cut"`
 	Stream      string `json:"stream,omitempty" jsonschema:"with output_id: stdout or stderr, read from offset; default: what both wrote since the last reading"`
@@ -197,8 +198,8 @@ func (a *BashArgs) check() error {
 // checkOutput checks arguments that name an output.
 func (a *BashArgs) checkOutput() error {
 	switch {
-	case a.Command != "" || a.Cwd != "" || a.Background || a.TimeoutMS != 0:
-		return errors.New(`with "output_id" nothing runs: leave out "command", "cwd", "background" and "timeout_ms"`)
+	case a.Command != "" || a.Cwd != "" || a.Background || a.TimeoutMS != 0 || a.Escalate != "":
+		return errors.New(`with "output_id" nothing runs: leave out "command", "cwd", "background", "escalate" and "timeout_ms"`)
 	case a.Stream != "" && a.Stream != "stdout" && a.Stream != "stderr":
 		return fmt.Errorf("field \"stream\" must be stdout or stderr, not %q", clip(a.Stream, 60))
 	case a.Stream == "" && a.Offset != 0:

@@ -26,7 +26,9 @@ func (a *BashArgs) launch(ctx context.Context, j *job, s *script) *Result {
 		return failed(fmt.Errorf("nothing ran: %w", err))
 	}
 	j.detached = true
-	return o.more(0, s.timeout)
+	res := o.more(0, s.timeout)
+	res.Sandbox = j.held.said()
+	return res
 }
 
 // outputArgs are arguments of safe_bash that name an output: it is read, or its

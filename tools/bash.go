@@ -9,7 +9,6 @@ import (
 
 	"handrail/guard"
 	"handrail/tools/place"
-	"handrail/tools/sandbox"
 )
 
 func (a *BashArgs) facts(j *job) (*guard.Facts, error) {
@@ -34,6 +33,9 @@ func (a *BashArgs) facts(j *job) (*guard.Facts, error) {
 		facts.Effects = append(facts.Effects, guard.Effect{Kind: guard.Read, Action: "list", Target: dir, Written: a.Cwd,
 			Note: "the working directory, outside the workspace", From: -1, Exact: true, Command: -1})
 	}
+	if a.Escalate != "" {
+		facts.Effects = append(facts.Effects, a.escalation())
+	}
 	return facts, nil
 }
 
@@ -50,12 +52,13 @@ func (a *BashArgs) source(facts *guard.Facts) string {
 }
 
 func (a *BashArgs) do(ctx context.Context, j *job, facts *guard.Facts) *Result {
-	box, err := j.box.boxes.get(j.call.Session, j.call.Roots, j.box.Sandbox)
+	held, err := j.confine(ctx, facts)
 	if err != nil {
 		return failed(fmt.Errorf("nothing ran: %w", err))
 	}
-	s := &script{text: a.source(facts), dir: facts.Dir, env: j.env, id: j.id, timeout: defaultTimeout, progress: j.call.Progress,
-		box: box, policy: &sandbox.Policy{Roots: j.call.Roots, Home: j.box.Reader.Home, Scratch: j.env["TMPDIR"]}}
+	j.held = held
+	s := &script{text: a.source(facts), dir: facts.Dir, env: held.environment(j.env), id: j.id, timeout: defaultTimeout, progress: j.call.Progress,
+		box: held.box, policy: held.plan.policy}
 	if a.Background {
 		s.timeout = jobTimeout
 	}
@@ -91,7 +94,8 @@ func (j *job) result(e *ending, timeout time.Duration) (*Result, []string) {
 	n, _ := e.out.Progress()
 	m, _ := e.err.Progress()
 	j.bytes = n + m
-	return res, append([]string{fmt.Sprintf("exit code %d", e.Code), seconds(e.took)}, e.told(res, timeout)...)
+	notes := append([]string{fmt.Sprintf("exit code %d", e.Code), seconds(e.took)}, e.told(res, timeout)...)
+	return res, append(notes, j.held.told(e, res)...)
 }
 
 // told says how a command ended where that is more than an exit code.

@@ -35,6 +35,9 @@ type job struct {
 	finish   func(*Result) error
 	detached bool
 
+	decided *guard.Decision // by which it may run
+	held    *confined       // what holds its command
+
 	first  judged         // for the history
 	answer elicit.Answer  // what came of the question
 	offer  *guard.Pattern // what always would cover; nil where it is no choice
@@ -91,6 +94,7 @@ func (j *job) run(ctx context.Context) *Result {
 	if err := unchanged(sources); err != nil {
 		return j.refuse(&guard.Decision{Rule: "guard/changed", Reason: err.Error(), Instead: "call again: the file is then judged as it is now"})
 	}
+	j.decided = d
 	kept, note, refusal := j.preserve(ctx, facts, d, approval)
 	if refusal != nil {
 		return refusal
@@ -152,11 +156,7 @@ func (j *job) again(ctx context.Context, req request, asked *guard.Decision, cho
 	if err != nil {
 		return nil, changed, j.recordDecision(changed, &guard.Facts{})
 	}
-	grant := guard.Grant{Digest: asked.Digest, Session: j.call.Session, Expires: time.Now().Add(time.Minute)}
-	if choice == elicit.AllowSession {
-		grant.Scope, grant.Expires = guard.Session, time.Time{}
-	}
-	if err := j.box.Guard.Grants.Add(grant); err != nil {
+	if err := j.grant(facts, asked, choice); err != nil {
 		return nil, &guard.Decision{Rule: "guard/error", Reason: "the approval cannot be kept: " + err.Error()}, nil
 	}
 	d, err := j.judge(ctx, facts)
@@ -167,6 +167,21 @@ func (j *job) again(ctx context.Context, req request, asked *guard.Decision, cho
 		j.keepRule()
 	}
 	return facts, d, err
+}
+
+// grant keeps a person's yes. A yes to more power is for one run only.
+func (j *job) grant(facts *guard.Facts, asked *guard.Decision, choice elicit.Choice) error {
+	grant := guard.Grant{Session: j.call.Session, Expires: time.Now().Add(time.Minute)}
+	if choice == elicit.AllowSession && !escalated(facts) {
+		grant.Scope, grant.Expires = guard.Session, time.Time{}
+	}
+	for _, digest := range j.box.Guard.Approved(j.context(facts), asked, grant.Scope) {
+		grant.Digest = digest
+		if err := j.box.Guard.Grants.Add(grant); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // unchanged checks that the scripts that were read for the decision are still

@@ -44,6 +44,7 @@ func (j *job) recordAnswer(d *guard.Decision, a elicit.Answer) error {
 func (j *job) recordOutcome(res *Result) error {
 	r := j.record(audit.Outcome)
 	r.ExitCode, r.DurationMS, r.Bytes, r.SHA256, r.TimedOut = res.ExitCode, res.DurationMS, j.bytes, res.SHA256, res.TimedOut
+	r.Sandbox = res.Sandbox
 	if res.IsError {
 		r.Error = res.Reason
 	}

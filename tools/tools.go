@@ -15,6 +15,7 @@ import (
 	"handrail/guard/audit"
 	"handrail/guard/shell"
 	"handrail/internal/store"
+	"handrail/tools/egress"
 	"handrail/tools/history"
 	"handrail/tools/sandbox"
 )
@@ -42,6 +43,10 @@ type Toolbox struct {
 	AskTimeout time.Duration
 	// Waiting caps the questions that are open at once; zero means 16.
 	Waiting int
+	// Profile is what every contained command may do, and Egress the way out of
+	// those that reach hosts by name; its Hosts and Log are set for each call.
+	Profile Profile
+	Egress  egress.Proxy
 	// Sandbox opens what holds the commands of a session whose workspace has
 	// these roots; see sandbox.Open. Nil refuses every command.
 	Sandbox func(roots []string) (sandbox.Sandbox, error)
@@ -95,6 +100,8 @@ type Result struct {
 	OutputID   string `json:"output_id,omitempty"`
 	NextOffset int64  `json:"next_offset,omitempty"`
 	Running    bool   `json:"running,omitempty"` // the job has not ended
+	// Sandbox says what held the command.
+	Sandbox *audit.Confinement `json:"sandbox,omitempty"`
 
 	// the file tools
 	Path    string `json:"path,omitempty"` // absolute, resolved

@@ -61,8 +61,28 @@ type Record struct {
 	TimedOut   bool   `json:"timed_out,omitempty"`
 	Error      string `json:"error,omitempty"`
 
+	// Sandbox says what held the command.
+	Sandbox *Confinement `json:"sandbox,omitempty"`
+
 	// Torn vouches for an unfinished line before this one, left by a crash.
 	Torn *Torn `json:"torn,omitempty"`
+}
+
+// Confinement says what held a command while it ran, and what it refused. It
+// stands in the result of the call too. The zero value held nothing.
+type Confinement struct {
+	Tier string `json:"tier"` // "bwrap", "landlock", ...; "none"
+	// Power is "contained"; "open" where a person approved a run without limits,
+	// "outside" where the program had to run outside the sandbox, and "none" where
+	// there is none.
+	Power   string   `json:"power"`
+	Network string   `json:"network"`         // "none", "domains", "full"
+	Holds   []string `json:"holds,omitempty"` // writes, reads, network, sockets, processes, protected, limits
+	// Refused is what the run seems to have been refused, Exceeded the limit that
+	// ended it, Restored the protected files that were put back after it.
+	Refused  []string `json:"refused,omitempty"`
+	Exceeded string   `json:"exceeded,omitempty"`
+	Restored []string `json:"restored,omitempty"`
 }
 
 // Torn names the bytes of an unfinished line, so that Verify can tell a crash

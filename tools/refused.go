@@ -1,0 +1,76 @@
+package tools
+
+import (
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+
+	"handrail/tools/sandbox"
+)
+
+// What programs say when the kernel refuses them something, by what it was.
+var (
+	saysNetwork = regexp.MustCompile(`(?i)could not resolve|name or service not known|temporary failure in name resolution|network is unreachable|no such host|ENOTFOUND|EAI_AGAIN|ENETUNREACH|failed to lookup address|Could not connect to server|unable to look ?up|dial tcp|getaddrinfo|nodename nor servname`)
+	saysSocket  = regexp.MustCompile(`(?i)ssh-agent|SSH_AUTH_SOCK|docker daemon|docker\.sock|podman\.sock|D-?Bus|gpg failed to sign|gpg-agent|Host key verification failed|Permission denied \(publickey`)
+	saysWrite   = regexp.MustCompile(`(?i)read-only file system|EROFS|device or resource busy`)
+	saysDenied  = regexp.MustCompile(`(?i)permission denied|operation not permitted|EACCES|EPERM`)
+	saysMissing = regexp.MustCompile(`(?i)no such file or directory|ENOENT|cannot find`)
+	pathIn      = regexp.MustCompile(`/[^\s'"` + "`" + `:,;()<>|]+`)
+)
+
+// maxRefusals is how many refusals a result names.
+const maxRefusals = 5
+
+// refusals says what the output of a failed run shows that the sandbox refused.
+// It is a guess from words, made only to advise: nothing is decided by it.
+func (c *confined) refusals(output string) (seen []string) {
+	add := func(what string) {
+		if len(seen) < maxRefusals && !slices.Contains(seen, what) {
+			seen = append(seen, what)
+		}
+	}
+	p := c.plan.policy
+	for line := range strings.Lines(output) {
+		if len(line) > 1000 {
+			continue
+		}
+		switch {
+		case saysSocket.MatchString(line):
+			add("sockets and agents of the user (ssh, docker, signing)")
+		case p.Network != sandbox.Full && saysNetwork.MatchString(line):
+			if p.Network == sandbox.NoNetwork {
+				add("the network")
+			}
+		case saysWrite.MatchString(line):
+			add("writing " + c.pathOf(line, "outside the workspace, or a protected file"))
+		case saysDenied.MatchString(line):
+			if path := c.pathOf(line, ""); path != "" {
+				add("access to " + path)
+			}
+		case saysMissing.MatchString(line):
+			if path := c.pathOf(line, ""); path != "" && c.unseen(path) {
+				add("reading " + path)
+			}
+		}
+	}
+	return seen
+}
+
+// pathOf is the path outside the workspace, or obeyed by other programs, that a
+// line names, or other.
+func (c *confined) pathOf(line, other string) string {
+	for _, path := range pathIn.FindAllString(line, 8) {
+		if !below(path, c.roots) && !below(path, []string{c.plan.policy.Scratch}) || obeyed(path) || below(path, c.plan.policy.Secrets) {
+			return path
+		}
+	}
+	return other
+}
+
+// unseen reports whether path is there outside the sandbox, below the home
+// directory or another that is private inside.
+func (c *confined) unseen(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil && !below(path, open)
+}
