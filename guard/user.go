@@ -1,6 +1,8 @@
 package guard
 
 import (
+	"context"
+	"encoding/json"
 	"slices"
 )
 
@@ -149,3 +151,8 @@ func notes(rules []Rule, findings []Finding) (list []Note) {
 	}
 	return list
 }
+
+// Reader says what a call of a tool would do in a directory (absolute), with
+// the arguments as JSON. It is how examples of users' rules become facts
+// without an import of what reads them.
+type Reader func(ctx context.Context, tool string, input json.RawMessage, dir string) (*Facts, error)
