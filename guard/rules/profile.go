@@ -32,7 +32,7 @@ func Profile(name string, p Policy) (rules, defaults []guard.Rule, err error) {
 }
 
 // kept are the rules whose questions stay in the yolo profile.
-var kept = []string{"self/protected", "secret/write", "secret/client-config", "net/secret-sink", "code/hidden", "priv/uncontained"}
+var kept = []string{"self/protected", "self/command", "secret/write", "secret/client-config", "net/secret-sink", "code/hidden", "priv/uncontained"}
 
 // loosen makes allows of what rules ask or leave to the validator, but for kept.
 func loosen(rules []guard.Rule) []guard.Rule {

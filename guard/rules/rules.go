@@ -33,7 +33,7 @@ type Policy struct {
 // Standard returns the rules of the standard profile and those of the default
 // policy.
 func Standard(p Policy) (rules, defaults []guard.Rule) {
-	rules = slices.Concat(danger(p), asks(), network(p), workdir(p), sensitive(p), branches(), superuser(p))
+	rules = slices.Concat(danger(p), self(), asks(), network(p), workdir(p), sensitive(p), branches(), superuser(p))
 	return rules, defaultRules(p)
 }
 

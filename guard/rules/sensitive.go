@@ -126,8 +126,9 @@ func ownFile(own []string, e guard.Effect) string {
 	return ""
 }
 
-// keyFile reports whether one of handrail's own files holds a key.
+// keyFile reports whether one of handrail's own files holds a key, or what others
+// called and approved.
 func keyFile(lower string) bool {
 	base := path.Base(lower)
-	return slices.ContainsFunc([]string{"key", "secret", "token", ".pem", "password"}, func(s string) bool { return strings.Contains(base, s) })
+	return slices.ContainsFunc([]string{"key", "secret", "token", ".pem", "password", "store.db"}, func(s string) bool { return strings.Contains(base, s) })
 }

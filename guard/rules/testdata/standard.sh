@@ -849,6 +849,52 @@ echo x >> ~/.profile # want ask
 echo x > ~/.config/fish/config.fish # want ask
 cp scripts/run.sh ~/.local/bin/ls # want ask
 
+# self/command: an agent does not answer for the user
+handrail approvals # want deny self/command
+handrail approvals approve k3yz # want deny self/command
+handrail approvals list --json # want deny self/command
+handrail grants revoke k3yz # want deny self/command
+handrail trust . # want deny self/command
+handrail untrust . # want deny self/command
+handrail undo # want deny self/command
+/usr/local/bin/handrail approvals approve k3yz # want deny self/command
+\handrail approvals approve k3yz # want deny self/command
+"hand"rail approvals approve k3yz # want deny self/command
+sudo handrail approvals approve k3yz # want deny self/command
+env -u HANDRAIL_CALL handrail approvals approve k3yz # want deny self/command
+env -i PATH=/usr/bin handrail approvals approve k3yz # want deny self/command
+setsid handrail approvals approve k3yz # want deny self/command
+nohup handrail approvals approve k3yz & # want deny self/command
+timeout 5 handrail approvals approve k3yz # want deny self/command
+echo k3yz | xargs handrail approvals approve # want deny self/command
+bash -c "handrail approvals approve k3yz" # want deny self/command
+x=approvals; handrail $x approve k3yz # want deny self/command
+script -qc "handrail approvals" /dev/null # want deny self/command
+script -c "handrail approvals approve k3yz" # want deny self/command
+tmux send-keys "handrail approvals approve k3yz" Enter # want deny self/command
+tmux send-keys handrail Space approvals Enter # want deny self/command
+tmux new-session -d "handrail approvals approve k3yz" # want deny self/command
+screen -X stuff "handrail approvals approve k3yz" # want deny self/command
+expect -c "spawn handrail approvals approve k3yz" # want deny self/command
+python3 -c "import os; os.system('handrail approvals approve k3yz')" # want deny self/command
+go run . approvals approve k3yz # want ask self/command
+go run -race ./cmd/x approvals # want ask self/command
+go run github.com/x/handrail@latest grants list # want ask self/command
+./h approvals approve k3yz # want ask self/command
+mytool grants revoke k3yz # want ask self/command
+cat ~/.config/handrail/store.db # want deny self/protected
+sqlite3 ~/.config/handrail/store.db "select 1" # want deny self/protected
+cp ~/.config/handrail/store.db . # want deny self/protected
+# near misses
+grep -rn approvals . # want allow default/read
+git commit -m "handrail approvals: list" # want allow default/command
+go test ./approvals # want allow default/command
+go run . serve # want allow default/command
+./h serve # want allow default/command
+mytool approvals of the day # want llm default/unlisted
+handrail check "handrail approvals" # want allow default/command
+echo handrail approvals # want allow default/command
+
 # self/protected: handrail's own files
 echo x > ~/.config/handrail/config.yaml # want deny self/protected
 echo x >> ~/.config/handrail/config.yaml # want deny self/protected

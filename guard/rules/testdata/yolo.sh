@@ -30,6 +30,8 @@ mkfs.ext4 /dev/sda1 # want deny disk/device
 :(){ :|:& };: # want deny proc/fork-bomb
 echo x > ~/.config/handrail/config.yaml # want deny self/protected
 cat ~/.config/handrail/state.key # want deny self/protected
+handrail approvals approve k3yz # want deny self/command
+./h approvals approve k3yz # want ask self/command
 
 # protected targets, secrets on their way out, and what hides are asked
 echo x > .env # want ask secret/write

@@ -1,0 +1,88 @@
+package rules
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"handrail/guard"
+)
+
+// answering are the commands of handrail by which people approve, trust and take
+// back.
+var answering = []string{"approvals", "grants", "trust", "untrust", "undo"}
+
+// typedAnswer finds one of them in text that is typed into a terminal or run as
+// the code of another language.
+var typedAnswer = regexp.MustCompile(`(?i)\bhandrail\b.{0,40}\b(?:` + strings.Join(answering, "|") + `)\b`)
+
+// self is the family that keeps approval with people.
+func self() []guard.Rule {
+	return []guard.Rule{fixed(guard.Rule{
+		ID: "self/command",
+		Doc: "Denies the commands by which people approve calls, trust files or take back changes (handrail approvals, grants, trust, untrust, undo), also typed into a terminal for it or as another language's code; " +
+			"asks before an unknown program or `go run` gets such words, since it may be a copy of handrail. An agent cannot approve its own calls.",
+		Evaluate: func(p *guard.Pass) {
+			for i, e := range p.Facts.Effects {
+				c := p.CommandOf(i)
+				if c == nil {
+					continue
+				}
+				switch verdict, what := answers(c, e); verdict {
+				case guard.VerdictDeny:
+					p.Report(i, verdict, "this would answer for the user: "+what, "ask the user to run it in a terminal of their own")
+				case guard.VerdictAsk:
+					p.Report(i, verdict, what+": "+c.Name+" may be handrail under another name, and this would answer for the user", "ask the user to run it in a terminal of their own")
+				}
+			}
+		},
+	})}
+}
+
+// answers says whether a command, at one of its effects, is or may be one of
+// handrail's by which people answer; allow means that it is not.
+func answers(c *guard.Command, e guard.Effect) (v guard.Verdict, what string) {
+	switch {
+	case strings.HasPrefix(strings.ToLower(c.Name), "handrail") && e.Kind == guard.Privilege:
+		if verb := answer(c.Args); verb != "" {
+			return guard.VerdictDeny, "handrail " + verb
+		}
+	case e.Kind == guard.Unknown, e.Kind == guard.Code && (e.Action == "inline" || e.Action == "stdin"):
+		for _, w := range c.Args {
+			if m := typedAnswer.FindString(w.Text); m != "" {
+				return guard.VerdictDeny, m
+			}
+		}
+		if m := typedAnswer.FindString(joined(c.Args)); m != "" {
+			return guard.VerdictDeny, m
+		}
+	case e.Kind == guard.Code || e.Kind == guard.Exec && (e.Action == "unlisted" || e.Action == "unread"):
+		args := c.Args
+		if c.Name == "go" && len(args) > 0 && args[0].Text == "run" {
+			args = args[1:]
+			for len(args) > 0 && answer(args) == "" { // flags, the package, then its arguments
+				args = args[1:]
+			}
+		}
+		if verb := answer(args); verb != "" && (len(args) == 1 || slices.Contains([]string{"list", "show", "approve", "deny", "revoke"}, args[1].Text) || strings.HasPrefix(args[1].Text, "-")) {
+			return guard.VerdictAsk, c.Name + " " + joined(args)
+		}
+	}
+	return guard.VerdictAllow, ""
+}
+
+// answer is the first of the words, where it is one by which people answer.
+func answer(args []guard.Word) string {
+	if len(args) > 0 && slices.Contains(answering, strings.ToLower(args[0].Text)) {
+		return args[0].Text
+	}
+	return ""
+}
+
+func joined(args []guard.Word) string {
+	var words []string
+	for _, w := range args {
+		words = append(words, w.Text)
+	}
+	return strings.Join(words, " ")
+}
