@@ -6,8 +6,12 @@ import (
 	"os"
 
 	"handrail/internal/cli"
+	"handrail/tools/sandbox"
 )
 
 func main() {
+	if code, handled := sandbox.Main(os.Args); handled { // a process inside of a sandbox
+		os.Exit(code)
+	}
 	os.Exit(cli.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }

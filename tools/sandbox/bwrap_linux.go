@@ -14,6 +14,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // bwrapPath is the only bubblewrap that is used: PATH has no say.
@@ -52,6 +54,10 @@ func openBwrap(s Settings) (Sandbox, error) {
 	}
 	if s.Idle == 0 {
 		s.Idle = 10 * time.Minute
+	}
+	// What the server inherited is nobody else's. Ours is closed on exec anyway.
+	if err := unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC); err != nil {
+		return nil, fmt.Errorf("close descriptors on exec (Linux 5.11 or newer is needed): %w", err)
 	}
 	self, err := os.Open(s.Self)
 	if err != nil {
@@ -184,6 +190,11 @@ func (b *bubble) own(p *Policy, files *plan) (*cell, func(), error) {
 	}
 	args := append(append(fence(p), "--as-pid-1", "--cap-drop", "ALL"), files.args...)
 	args = append(args, "--proc", "/proc")
+	for _, name := range procOfSystem {
+		if path := "/proc/" + name; os.Getuid() == 0 && exists(path) {
+			args = append(args, "--ro-bind", path, path) // what bubblewrap itself covers, and more
+		}
+	}
 	w, err := b.boot(args, theirs, "head")
 	theirs.Close()
 	if err != nil {
@@ -199,10 +210,15 @@ func (b *bubble) own(p *Policy, files *plan) (*cell, func(), error) {
 	return c, w.end, nil
 }
 
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
 // fence is what every sandbox of ours has.
 func fence(p *Policy) []string {
 	args := []string{"--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try",
-		"--new-session", "--die-with-parent", "--disable-userns", "--hostname", "sandbox", "--clearenv"}
+		"--new-session", "--die-with-parent", "--disable-userns", "--clearenv"}
 	if p.Network != Full && !p.Open {
 		args = append(args, "--unshare-net")
 	}
