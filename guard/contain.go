@@ -114,6 +114,7 @@ func (m *Manager) unheld(ctx context.Context, c *EvalContext, d *Decision) {
 // yes for the session to code that nothing holds covers its programs too.
 func (m *Manager) Approved(c *EvalContext, d *Decision, s Scope) []string {
 	digests := []string{d.Digest}
+	m, _ = m.at(c)
 	if s != Session || d.Rule != UnheldRule {
 		return digests
 	}

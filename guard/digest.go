@@ -14,7 +14,10 @@ var volatile = []string{"description", "escalate", "timeout_ms"}
 // canonical form (without those that change nothing), the directory, the
 // resolved targets, the scripts that were read, the principal and the policy's
 // revision. Grants and approvals bind to it. It is SHA-256 in hexadecimal.
-func (m *Manager) Digest(c *EvalContext) string { return m.digest(c, m.policy(c)) }
+func (m *Manager) Digest(c *EvalContext) string {
+	m, p := m.at(c)
+	return m.digest(c, p)
+}
 
 func (m *Manager) digest(c *EvalContext, p *Policy) string {
 	type target struct {

@@ -80,7 +80,7 @@ type Manager struct {
 // Evaluate judges c: the rules, then for llm the validator or the fallback,
 // then for ask the grants. The result is allow, ask or deny.
 func (m *Manager) Evaluate(ctx context.Context, c *EvalContext) *Decision {
-	p := m.policy(c)
+	m, p := m.at(c)
 	d := m.judge(c, p)
 	if d.Verdict == VerdictLLM {
 		if m.Validator != nil && m.granted(ctx, c, d) { // a person has said yes to it: nothing overrules that
@@ -115,7 +115,10 @@ func (m *Manager) granted(ctx context.Context, c *EvalContext, d *Decision) bool
 
 // Judge gives the verdict of the rules alone, before validator, fallback and
 // grants. The result may be llm.
-func (m *Manager) Judge(c *EvalContext) *Decision { return m.judge(c, m.policy(c)) }
+func (m *Manager) Judge(c *EvalContext) *Decision {
+	m, p := m.at(c)
+	return m.judge(c, p)
+}
 
 func (m *Manager) judge(c *EvalContext, p *Policy) *Decision {
 	d := &Decision{Digest: m.digest(c, p)}

@@ -14,6 +14,17 @@ type Policy struct {
 	For func(*EvalContext) []Rule
 	// Revision names all of them.
 	Revision string
+	// Base, where not nil, stands in for what the Manager was made with.
+	Base *Base
+}
+
+// Base is what a policy is made of beside the users' own rules. The zero value
+// refuses every call.
+type Base struct {
+	Rules, Default []Rule
+	Fallback       Verdict
+	Contain        bool
+	Revision       string
 }
 
 // Note is what the user has written for the validator about calls of one kind.
@@ -35,6 +46,19 @@ func (m *Manager) policy(c *EvalContext) *Policy {
 		}
 	}
 	return &Policy{}
+}
+
+// at returns the manager as it judges c, and the users' rules: both belong to
+// the same moment.
+func (m *Manager) at(c *EvalContext) (*Manager, *Policy) {
+	p := m.policy(c)
+	if p.Base == nil {
+		return m, p
+	}
+	own := *m
+	own.Rules, own.Default, own.Revision = p.Base.Rules, p.Base.Default, p.Base.Revision
+	own.Fallback, own.Contain = p.Base.Fallback, p.Base.Contain
+	return &own, p
 }
 
 // rules returns those that may speak about c.

@@ -154,3 +154,31 @@ func TestUserNotes(t *testing.T) {
 		t.Errorf("%+v", d.Notes)
 	}
 }
+
+// A policy's base stands in for the manager's rules as a whole, and one that is
+// empty refuses.
+func TestBase(t *testing.T) {
+	says := func(id string, v guard.Verdict) []guard.Rule {
+		return []guard.Rule{{ID: id, Evaluate: func(p *guard.Pass) { p.Report(0, v, "said", "") }}}
+	}
+	base := &guard.Base{Rules: says("a/ask", guard.VerdictAsk), Default: says("d/allow", guard.VerdictAllow), Revision: "2"}
+	m := &guard.Manager{Rules: says("a/allow", guard.VerdictAllow), Default: says("d/allow", guard.VerdictAllow), Fallback: guard.VerdictAsk, Revision: "1",
+		User: func([]string) *guard.Policy { return &guard.Policy{Base: base} }}
+	c := &guard.EvalContext{ToolName: "safe_bash", Facts: &guard.Facts{Effects: []guard.Effect{{Kind: guard.Read, Target: "/x", Exact: true, From: -1, Command: -1}}}}
+	d := m.Evaluate(context.Background(), c)
+	if d.Verdict != guard.VerdictAsk || d.Rule != "a/ask" || d.Digest != m.Digest(c) {
+		t.Errorf("%+v", d)
+	}
+	base.Revision = "3"
+	if m.Digest(c) == d.Digest {
+		t.Error("another base has the same digest")
+	}
+	base.Rules = says("a/llm", guard.VerdictLLM)
+	if d := m.Evaluate(context.Background(), c); d.Verdict != guard.VerdictDeny {
+		t.Errorf("the base's fallback is deny, not %s", d.Verdict)
+	}
+	base = &guard.Base{}
+	if d := m.Evaluate(context.Background(), c); d.Verdict != guard.VerdictDeny {
+		t.Errorf("an empty base: %s", d.Verdict)
+	}
+}
