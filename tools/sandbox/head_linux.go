@@ -62,7 +62,7 @@ func freshProc() error {
 		return fmt.Errorf("mount /proc: %w", err)
 	}
 	for _, name := range procOfSystem {
-		if err := readOnly("/proc/" + name); err != nil && !errors.Is(err, os.ErrNotExist) {
+		if err := coverReadOnly("/proc/" + name); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
 		}
 	}
@@ -73,8 +73,8 @@ func freshProc() error {
 // it writes there without any capability (sysctl_perm of the kernel).
 var procOfSystem = []string{"sys", "sysrq-trigger", "irq", "bus", "fs", "scsi", "acpi", "mtrr", "latency_stats"}
 
-// readOnly makes path a mount of its own that cannot be written.
-func readOnly(path string) error {
+// coverReadOnly makes path a mount of its own that cannot be written.
+func coverReadOnly(path string) error {
 	if err := unix.Mount(path, path, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
 		return fmt.Errorf("cover %s: %w", path, err)
 	}
