@@ -252,7 +252,7 @@ func (p *past) print(w io.Writer) {
 		fmt.Fprintln(w, "  nothing was kept: the call could change nothing, or it was too long ago")
 		return
 	case r.Ended.IsZero():
-		fmt.Fprintln(w, "  the server did not live to see its end: what it changed is not known")
+		fmt.Fprintln(w, "  it has not ended, or the server did not live to see that: what it changed is not known")
 	}
 	const most = 500
 	for i, c := range p.Changes {

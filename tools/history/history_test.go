@@ -511,3 +511,26 @@ func TestDamagedStore(t *testing.T) {
 		t.Errorf("left: %v", left)
 	}
 }
+
+// What is done while a long job runs belongs to the short call, and undoing the
+// job would take it along.
+func TestDuringLongJob(t *testing.T) {
+	w := newWorld(t, Limits{}).project().git()
+	w.untimed = true
+	job := w.keep(code)
+	before := w.state()
+	short := w.call(code, "echo short > src/a")
+	w.undone(short)
+	w.mustBe(before)
+	short = w.call(code, "echo short > src/a")
+	w.sh("echo job > made")
+	if err := job.Done(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if u := w.undo(job.r, Options{}); u.Done || !strings.Contains(fmt.Sprint(u.Refused), short.Call) {
+		t.Errorf("%v", u.Refused)
+	}
+	w.undone(short)
+	w.undone(job.r)
+	w.mustBe(before)
+}

@@ -98,7 +98,7 @@ func (s *Store) mark(r *Record) error {
 // plan finds what there is to do. now is the state of r's places at this moment.
 func (s *Store) plan(u *Undoing, r, now *Record) error {
 	if r.Ended.IsZero() {
-		u.Refused = append(u.Refused, Problem{"", "the server did not live to see the end of the call, so its changes cannot be told from later ones"})
+		u.Refused = append(u.Refused, Problem{"", "the call has not ended, or the server did not live to see it: its changes cannot be told from later ones"})
 		for i := range r.Places {
 			r.Places[i].After = now.Places[i].Before
 		}
@@ -193,8 +193,9 @@ type other struct {
 // since, newest first.
 func (s *Store) others(r *Record) (list []other, err error) {
 	err = s.Records(func(o *Record) bool {
-		if o.Call != r.Call && o.Undone == "" && o.Undoes != r.Call && (o.Ended.IsZero() || o.Ended.After(r.Began)) {
-			list = append(list, other{o, o.Began.Before(r.Ended)})
+		if o.Call != r.Call && o.Undone == "" && o.Undoes != r.Call && o.Ended.After(r.Began) {
+			around := !o.Began.After(r.Began) && !o.Ended.Before(r.Ended) // a long job: what r changed is r's
+			list = append(list, other{o, o.Began.Before(r.Ended) && !around})
 		}
 		return len(list) < 2000
 	})
