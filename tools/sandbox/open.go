@@ -3,6 +3,8 @@ package sandbox
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"time"
 )
@@ -18,8 +20,8 @@ type Settings struct {
 	Home string
 	// Scratch is the directory below which every call has its TMPDIR.
 	Scratch string
-	// State is a directory of the server's own, of mode 0700, for what a sandbox
-	// keeps while it is open; commands never see it.
+	// State is a directory of the server's own, made with mode 0700 where it is
+	// not there, for what a sandbox keeps while it is open; commands never see it.
 	State string
 	// Self is the program that runs as the sandbox's own process inside; "" is
 	// this one (/proc/self/exe). Its main calls Main first.
@@ -53,6 +55,12 @@ type tier struct {
 // not, the error says why and how to get it; the answer is never a weaker one.
 // None is taken only when it is asked for by name.
 func Open(s Settings) (Sandbox, error) {
+	if !filepath.IsAbs(s.State) {
+		return nil, fmt.Errorf("a sandbox needs a directory of the server's own, not %q", s.State)
+	}
+	if err := os.MkdirAll(s.State, 0o700); err != nil {
+		return nil, fmt.Errorf("the sandbox's own directory: %w", err)
+	}
 	if s.Tier == None {
 		sb, err := openNone(s)
 		if err != nil {
@@ -84,6 +92,9 @@ func (t tier) tried(s Settings) (Sandbox, error) {
 		return nil, err
 	}
 	if err := probe(sb, s); err != nil {
+		if help := remedy(t.name); help != "" {
+			err = fmt.Errorf("%w (%s)", err, help)
+		}
 		return nil, errors.Join(err, sb.Close())
 	}
 	return watching(sb, s), nil

@@ -120,7 +120,7 @@ func openStage(self *os.File) (*stage, error) {
 	cmd := &exec.Cmd{Path: "/proc/self/fd/4", Args: []string{"sandbox", inside, "stage"}, Dir: "/", Env: []string{}, Stderr: said,
 		ExtraFiles: []*os.File{theirs, self}, WaitDelay: time.Second,
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true, AmbientCaps: []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_DAC_OVERRIDE, unix.CAP_FOWNER, unix.CAP_CHOWN, unix.CAP_MKNOD},
-			Cloneflags: syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS,
+			Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS,
 			UidMappings: []syscall.SysProcIDMap{{ContainerID: uid, HostID: uid, Size: 1}},
 			GidMappings: []syscall.SysProcIDMap{{ContainerID: gid, HostID: gid, Size: 1}}}}
 	if err := cmd.Start(); err != nil {

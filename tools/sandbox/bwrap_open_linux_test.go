@@ -1,0 +1,208 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// inner returns the bubble of p.
+func (p *place) inner() *bubble { return p.sb.(*watched).Sandbox.(*bubble) }
+
+// TestBwrapFake: a bubblewrap earlier in PATH is not used.
+func TestBwrapFake(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(dir+"/bwrap", []byte("#!/bin/sh\ntouch "+dir+"/ran\nwhile [ \"$1\" != -- ]; do shift; done; shift; exec \"$@\"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	if out, err := exec.Command("bwrap", "--", "true").CombinedOutput(); err != nil {
+		t.Fatalf("the control: %v %s", err, out)
+	}
+	if err := os.Remove(dir + "/ran"); err != nil {
+		t.Fatal(err)
+	}
+	p := settle(t, Bwrap)
+	p.run(t, p.base(), "true")
+	if _, err := os.Stat(dir + "/ran"); err == nil {
+		t.Error("the bubblewrap of PATH was started")
+	}
+}
+
+func TestTrusted(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "bwrap")
+	if err := trusted(path); err == nil || !strings.Contains(err.Error(), "apt-get install bubblewrap") {
+		t.Errorf("missing: %v", err)
+	}
+	if err := os.WriteFile(path, nil, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(path, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := trusted(path); err == nil {
+		t.Error("writable by everybody")
+	}
+	if os.Getuid() == 0 {
+		if err := errors.Join(os.Chmod(path, 0o755), os.Chown(path, 4242, 4242)); err != nil {
+			t.Fatal(err)
+		}
+		if err := trusted(path); err == nil {
+			t.Error("another user's")
+		}
+	}
+}
+
+// TestOpenByName: a tier that is asked for is that one or an error.
+func TestOpenByName(t *testing.T) {
+	dir := t.TempDir()
+	for _, tier := range []Tier{"chroot", Seatbelt} {
+		if sb, err := Open(Settings{Tier: tier, State: dir}); err == nil {
+			t.Errorf("%s: %v", tier, sb.Enforcement())
+		}
+	}
+	sb, err := Open(Settings{Tier: None, State: dir})
+	if err != nil || sb.Enforcement().Contains() {
+		t.Errorf("none: %v %v", sb, err)
+	}
+	if err := sb.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestBwrapNoNamespaces: where the kernel refuses them the error says so, and
+// how to get them.
+func TestBwrapNoNamespaces(t *testing.T) {
+	if os.Getenv("SANDBOX_REFUSED") == "" {
+		cmd := exec.Command("unshare", "--user", "--map-root-user", "bash", "-c", "echo 0 > /proc/sys/user/max_user_namespaces && exec /proc/self/fd/3 -test.run='^"+t.Name()+"$' -test.v")
+		self, err := os.Open("/proc/self/exe")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer self.Close()
+		cmd.ExtraFiles, cmd.Env = []*os.File{self}, append(os.Environ(), "SANDBOX_REFUSED=1")
+		if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "--- PASS") {
+			t.Errorf("%v\n%s", err, out)
+		}
+		return
+	}
+	dir := t.TempDir()
+	sb, err := Open(Settings{Tier: Bwrap, Roots: []string{dir}, State: dir + "/state", Home: dir + "/home"})
+	if err == nil {
+		t.Fatalf("opened: %+v", sb.Enforcement())
+	}
+	if !strings.Contains(err.Error(), "max_user_namespaces") {
+		t.Errorf("the error does not help: %v", err)
+	}
+}
+
+// TestBwrapDescriptors: nothing that the server inherited reaches a command.
+func TestBwrapDescriptors(t *testing.T) {
+	both(t, func(t *testing.T) {
+		fd, err := unix.MemfdCreate("inherited", 0) // not closed on exec
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer unix.Close(fd)
+		if out, _ := exec.Command("/bin/ls", "-l", "/proc/self/fd").Output(); !strings.Contains(string(out), "inherited") {
+			t.Errorf("the control: %s", out)
+		}
+		p := settle(t, Bwrap)
+		for _, pol := range []*Policy{p.base(), {Roots: p.Roots, Home: p.Home, Network: Full}, {Roots: p.Roots, Home: p.Home, Open: true}} {
+			if r := p.run(t, pol, `cd /proc/self/fd && echo *`); r.out != "0 1 2 3\n" && r.out != "0 1 2\n" { // 3 is the reading of the directory
+				t.Errorf("%+v", r)
+			}
+		}
+	})
+}
+
+// TestBwrapParallel: calls of one session do not see each other's processes, and
+// one's end leaves the others alone.
+func TestBwrapParallel(t *testing.T) {
+	both(t, func(t *testing.T) {
+		p := settle(t, Bwrap)
+		long, out := p.bash(t, p.base(), `sleep 7303 & echo up; wait; echo no`)
+		var wg sync.WaitGroup
+		for i := range 20 {
+			wg.Go(func() {
+				r := p.run(t, p.base(), fmt.Sprintf(`cat /proc/*/cmdline | tr '\0' ' ' | grep -c 'sleep 730[3]'; pkill sleep; kill -9 -1 2>/dev/null; echo %d`, i))
+				if r.out != fmt.Sprintf("0\n%d\n", i) {
+					t.Errorf("%+v", r)
+				}
+			})
+		}
+		wg.Wait()
+		if n := long.End(time.Second); n != 1 {
+			t.Errorf("%d others", n)
+		}
+		if s := out(); s != "up\n" {
+			t.Errorf("%q", s)
+		}
+	})
+}
+
+// TestBwrapIdle: a session that is not used closes, and the next command opens
+// another.
+func TestBwrapIdle(t *testing.T) {
+	p := settle(t, Bwrap)
+	b := p.inner()
+	p.run(t, p.base(), "echo > /tmp/session")
+	b.mu.Lock()
+	first := b.session
+	b.Idle = 10 * time.Millisecond
+	b.mu.Unlock()
+	if r := p.run(t, p.base(), "ls /tmp/session"); r.Code != 0 {
+		t.Errorf("not the same session: %+v", r)
+	}
+	<-first.w.gone
+	if r := p.run(t, p.base(), "ls /tmp/session"); r.Code == 0 {
+		t.Errorf("the same session: %+v", r)
+	}
+}
+
+// TestBwrapChanged: a session sandbox whose files were replaced outside serves no
+// more.
+func TestBwrapChanged(t *testing.T) {
+	p := settle(t, Bwrap)
+	p.repository(t)
+	p.run(t, p.base(), "true")
+	p.git(t, "config", "user.name", "Other") // renames a new file over the mounted one
+	if r := p.run(t, p.base(), `echo "[core] fsmonitor = evil" >> .git/config`); r.Code == 0 || len(r.Restored) > 0 {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestBwrapCancelled: what is cancelled before it began does not run.
+func TestBwrapCancelled(t *testing.T) {
+	p := settle(t, Bwrap)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := p.sb.Start(ctx, p.base(), p.command("touch ran", nil)); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+	if _, err := os.Stat(p.root + "/ran"); err == nil {
+		t.Error("it ran")
+	}
+	c := p.command("true", nil)
+	c.Dir = p.outside
+	if _, err := p.sb.Start(context.Background(), p.base(), c); err == nil {
+		t.Error("started in a directory that is not there")
+	}
+	c = p.command("true", nil)
+	c.Path = "/no/such"
+	if _, err := p.sb.Start(context.Background(), p.base(), c); err == nil {
+		t.Error("started what is not there")
+	}
+	if r := p.run(t, p.base(), "echo works"); r.out != "works\n" {
+		t.Errorf("after errors: %+v", r)
+	}
+}
