@@ -137,7 +137,7 @@ func (m *Manager) defaults(c *EvalContext, built, user, found []Finding) (counts
 	}
 	byUser := func(g Finding) string {
 		for _, f := range user {
-			if f.Effect == g.Effect && (f.Verdict == VerdictAllow || f.InsteadOf == g.Rule && !f.Untrusted && !m.fixed(g.Rule)) {
+			if f.Effect == g.Effect && (f.Verdict == VerdictAllow || f.InsteadOf == g.Rule && !f.Untrusted) && !m.fixed(g.Rule) {
 				return f.Rule
 			}
 		}

@@ -43,7 +43,7 @@ func newDesk(t testing.TB) *desk {
 	}
 	d.reader = &shell.Reader{Table: table, Home: home, Roots: []string{d.root}, Env: map[string]string{"HOME": home, "PATH": "/usr/bin:/bin", "PWD": d.root}}
 	d.manager = &guard.Manager{Fallback: guard.VerdictAsk}
-	d.manager.Rules, d.manager.Default = rules.Standard(rules.Policy{Home: home, Hosts: rules.KnownHosts()})
+	d.manager.Rules, d.manager.Default = rules.Standard(rules.Policy{Home: home})
 	d.loader = plugin.Loader{Read: d.read, Home: home, Rules: slices.Concat(d.manager.Rules, d.manager.Default)}
 	return d
 }

@@ -64,6 +64,7 @@ func Level(rules []guard.Rule, set, atMost map[string]guard.Verdict) []guard.Rul
 		if w, ok := set[r.ID]; ok {
 			limit = min(limit, w)
 		}
+		leveled[i].Fixed = r.Fixed || caps // users' guards cannot lift it either
 		leveled[i].Doc += fmt.Sprintf(" The configuration sets it to %s.", min(limit, guard.VerdictAllow))
 		leveled[i].Evaluate = func(p *guard.Pass) {
 			for _, f := range r.Findings(p.EvalContext) {

@@ -13,6 +13,7 @@ import (
 	"handrail/guard/audit"
 	"handrail/guard/command"
 	"handrail/guard/host"
+	"handrail/guard/plugin"
 	"handrail/guard/rules"
 	"handrail/guard/shell"
 	"handrail/internal/store"
@@ -29,7 +30,8 @@ type Judge struct {
 	Table    *command.Table
 	Reader   *shell.Reader
 	Guard    *guard.Manager
-	Rules    []guard.Rule // all but those of the default policy
+	Guards   *plugin.Store // the users' own; nil where none are read
+	Rules    []guard.Rule  // all but those of the default policy
 	Defaults []guard.Rule
 }
 
@@ -60,7 +62,7 @@ func (c *Config) Judge(env map[string]string) (*Judge, error) {
 		Grants:   guard.NewGrants(),
 		Revision: c.revision(j),
 	}
-	return j, nil
+	return j, c.guards(j)
 }
 
 // custom adds the rules that settings make, and sets the levels.

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"handrail/guard"
+	"handrail/guard/plugin"
+	"handrail/skills"
 )
 
 // Config is everything that can be set. Default gives the values that hold
@@ -58,6 +60,9 @@ type Config struct {
 	from   origins
 	layers layers
 	broken []string // faults of project files, with file:line
+
+	own     bool                           // the user's guards hold, and those of projects; Load sets it
+	trusted func(path, sha256 string) bool // whether the user trusts a file of a project; nil: none
 
 	root bool // what is judged would run as root; only Open sets it, so that check and eval say the same to everybody
 }
@@ -158,6 +163,7 @@ func load(managed, file string, roots []string) (*Config, error) {
 		return nil, err
 	}
 	c.bind()
+	c.own = true
 	return c, c.place(roots)
 }
 
@@ -196,7 +202,7 @@ func (c *Config) userFile() string {
 
 // Own are Handrail's own files and directories, for the rules to protect.
 func (c *Config) Own() []string {
-	own := []string{c.State, c.Dir, filepath.Join(c.Home, ".handrail")}
+	own := append([]string{c.State, c.Dir, filepath.Join(c.Home, ".handrail")}, slices.Concat(plugin.Dirs(c.Home), skills.Dirs(c.Home))...)
 	if c.File != "" {
 		own = append(own, c.File)
 	}
