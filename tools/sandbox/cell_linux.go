@@ -17,7 +17,8 @@ import (
 // cell is the server's end of a head that waits for its command.
 type cell struct {
 	conn *net.UnixConn
-	pid  int // of the head, as the server sees it
+	pid  int   // of the head, as the server sees it
+	land *land // for a warden; else nil
 }
 
 // newCell waits for the head at the other end of c to say that it is there.
@@ -27,7 +28,7 @@ func newCell(c *net.UnixConn) (*cell, error) {
 		c.Close()
 		return nil, err
 	}
-	return &cell{c, h.pid}, nil
+	return &cell{conn: c, pid: h.pid}, nil
 }
 
 // start starts cmd in the cell. closed is called once when nothing of it is
@@ -65,8 +66,8 @@ func (c *cell) launch(p *Policy, cmd *Command, h *held) (*json.Decoder, error) {
 	if err := hand(c.conn, streams...); err != nil {
 		return nil, err
 	}
-	l := launch{Path: cmd.Path, Args: cmd.Args, Dir: cmd.Dir, Env: cmd.Env}
-	if l.Proxy = p.Network == Domains; l.Proxy {
+	l := launch{Path: cmd.Path, Args: cmd.Args, Dir: cmd.Dir, Env: cmd.Env, Land: c.land}
+	if l.Proxy = p.Network == Domains && c.land == nil; l.Proxy {
 		l.Env = proxied(l.Env)
 	}
 	if err := tell(c.conn, order{Run: &l}); err != nil {

@@ -264,6 +264,17 @@ func (g *group) crowded() bool {
 	return counter(filepath.Join(g.pids(), "pids.events"), "max") > 0
 }
 
+// exceeded names the limit of the group that was hit, or is empty.
+func (g *group) exceeded() string {
+	switch {
+	case g.starved():
+		return "memory"
+	case g.crowded():
+		return "processes"
+	}
+	return ""
+}
+
 // counter reads "name N" from a file of a control group.
 func counter(file, name string) int {
 	b, _ := os.ReadFile(file)

@@ -91,6 +91,9 @@ type heading struct {
 	leader int
 	gone   chan struct{} // closed when no process is left
 	mu     sync.Mutex    // held while telling
+	// enter takes power from the calling thread; nil: all capabilities, and what
+	// the filter denies.
+	enter func(*launch) error
 }
 
 // start takes the order to run and starts the command.
@@ -112,9 +115,7 @@ func (h *heading) start() error {
 			return err
 		}
 	}
-	started := make(chan error)
-	go func() { started <- h.launch(o.Run, files) }()
-	if err := <-started; err != nil {
+	if err := apart(func() error { return h.launch(o.Run, files) }); err != nil {
 		return err
 	}
 	for _, f := range files {
@@ -138,14 +139,31 @@ func (h *heading) listen() error {
 	return hand(h.conn, f)
 }
 
+// apart runs f on a thread of its own that ends with it, and that is not the
+// first one: that stands for the process, and restricted with a command it could
+// be signalled by it.
+func apart(f func() error) error {
+	done := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		if unix.Gettid() != os.Getpid() {
+			done <- f()
+			return
+		}
+		done <- apart(f) // on another, as this one is taken
+		runtime.UnlockOSThread()
+	}()
+	return <-done
+}
+
 // launch starts the command from a thread that has lost all its power and is
 // never used again.
 func (h *heading) launch(l *launch, files []*os.File) error {
-	runtime.LockOSThread()
-	if err := powerless(); err != nil {
-		return err
+	enter := h.enter
+	if enter == nil {
+		enter = enterFenced
 	}
-	if err := (filter{Sockets: ipSockets, Unix: l.Unix}).load(); err != nil {
+	if err := enter(l); err != nil {
 		return err
 	}
 	var fds []uintptr
@@ -158,6 +176,14 @@ func (h *heading) launch(l *launch, files []*os.File) error {
 	}
 	h.leader = pid
 	return nil
+}
+
+// enterFenced is what namespaces leave to do.
+func enterFenced(l *launch) error {
+	if err := powerless(); err != nil {
+		return err
+	}
+	return filter{Sockets: ipSockets, Unix: l.Unix}.load()
 }
 
 // powerless takes every capability from the calling thread and what it starts,

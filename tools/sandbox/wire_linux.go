@@ -27,8 +27,9 @@ type launch struct {
 	Args  []string
 	Dir   string
 	Env   []string
-	Unix  bool // Unix sockets are allowed
-	Proxy bool // hand back a listener on proxyAddress before the start
+	Unix  bool  // Unix sockets are allowed
+	Land  *land `json:",omitempty"` // for a warden
+	Proxy bool  // hand back a listener on proxyAddress before the start
 }
 
 // news is what comes back: that it started or why not, how the command ended,
