@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -32,6 +31,7 @@ type bubble struct {
 	stage  *stage   // nil where we have no namespaces of our own beside bubblewrap's
 	caches *caches
 	groups cgroups
+	hidden unread
 	notes  []string // what does not hold here
 
 	mu      sync.Mutex
@@ -63,7 +63,7 @@ func openBwrap(s Settings) (Sandbox, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the program for the inside: %w", err)
 	}
-	b := &bubble{Settings: s, self: self, cells: map[*held]bool{}}
+	b := &bubble{Settings: s, self: self, hidden: s.unread(), cells: map[*held]bool{}}
 	if b.stage, err = openStage(self); err == nil { // what does not start here is told by the first cue
 		if _, err = b.stage.ask(cue{}); err != nil && err.Error() != unknownCue {
 			b.notes = append(b.notes, "package caches of the host are not read: "+err.Error())
@@ -123,7 +123,7 @@ func (b *bubble) Start(ctx context.Context, p *Policy, c *Command) (Process, err
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	files, err := b.files(p, b.caches)
+	files, err := b.files(p, b.caches, b.hidden)
 	if err != nil {
 		return nil, err
 	}
@@ -131,14 +131,8 @@ func (b *bubble) Start(ctx context.Context, p *Policy, c *Command) (Process, err
 	if err != nil {
 		return nil, err
 	}
-	bounds, err := b.groups.bind(c.ID, p.Limits, append(slices.Clone(p.Roots), p.Scratch, b.caches.dir))
-	if err == nil {
-		if err = bounds.add(cell.pid); err != nil {
-			err = errors.Join(err, bounds.release())
-		}
-	}
+	bounds, err := b.bounded(cell, p, c.ID)
 	if err != nil {
-		cell.conn.Close()
 		done()
 		return nil, err
 	}
@@ -161,11 +155,11 @@ func (b *bubble) Start(ctx context.Context, p *Policy, c *Command) (Process, err
 var errClosed = errors.New("the sandbox is closed")
 
 // cell returns where a command of p runs, and what to call when it is over.
-func (b *bubble) cell(ctx context.Context, p *Policy, files *plan) (*cell, func(), error) {
+func (b *bubble) cell(ctx context.Context, p *Policy, files *plan) (kept, func(), error) {
 	if p.Base() {
-		s, err := b.shared(files)
+		s, err := b.shared(files, p.Limits)
 		if err != nil {
-			return nil, nil, err
+			return kept{}, nil, err
 		}
 		if s != nil {
 			c, err := s.cell(ctx)
@@ -177,16 +171,16 @@ func (b *bubble) cell(ctx context.Context, p *Policy, files *plan) (*cell, func(
 		}
 	}
 	if err := ctx.Err(); err != nil {
-		return nil, nil, err
+		return kept{}, nil, err
 	}
 	return b.own(p, files)
 }
 
 // own starts a sandbox for one command.
-func (b *bubble) own(p *Policy, files *plan) (*cell, func(), error) {
+func (b *bubble) own(p *Policy, files *plan) (kept, func(), error) {
 	mine, theirs, err := pair()
 	if err != nil {
-		return nil, nil, err
+		return kept{}, nil, err
 	}
 	args := append(append(fence(p), "--as-pid-1", "--cap-drop", "ALL"), files.args...)
 	args = append(args, "--proc", "/proc")
@@ -199,15 +193,15 @@ func (b *bubble) own(p *Policy, files *plan) (*cell, func(), error) {
 	theirs.Close()
 	if err != nil {
 		mine.Close()
-		return nil, nil, err
+		return kept{}, nil, err
 	}
 	c, err := newCell(mine)
 	if err != nil {
 		err = w.blame(err)
 		w.end()
-		return nil, nil, err
+		return kept{}, nil, err
 	}
-	return c, w.end, nil
+	return kept{cell: c}, w.end, nil
 }
 
 func exists(path string) bool {

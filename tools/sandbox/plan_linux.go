@@ -33,7 +33,7 @@ var emptied = []string{"/home", "/root", "/tmp", "/var/tmp", "/run", "/mnt", "/m
 var nameService = []string{"/run/systemd/resolve", "/run/NetworkManager/resolv.conf", "/run/resolvconf", "/run/connman/resolv.conf"}
 
 // files plans what a command of p sees.
-func (s *Settings) files(p *Policy, c *caches) (*plan, error) {
+func (s *Settings) files(p *Policy, c *caches, u unread) (*plan, error) {
 	m := &plan{last: map[string]string{}}
 	for _, root := range p.Roots {
 		if root == "/" || !filepath.IsAbs(root) {
@@ -74,8 +74,9 @@ func (s *Settings) files(p *Policy, c *caches) (*plan, error) {
 			return nil, err
 		}
 	}
-	m.protect(p, s.secrets(p))
-	s.hide(m, p)
+	hidden := u.of(p)
+	m.protect(p, hidden)
+	m.hide(hidden)
 	return m, nil
 }
 
@@ -126,26 +127,43 @@ func (s *Settings) private(m *plan, p *Policy) {
 	}
 }
 
-// secrets lists what nobody reads: outer ones first.
-func (s *Settings) secrets(p *Policy) []string {
-	hidden := slices.Concat(p.Hidden, s.Hidden, []string{s.State})
-	if !p.Open {
-		credentials := s.Credentials
-		if credentials == nil {
-			credentials = DefaultCredentials
-		}
-		named := slices.Concat(p.Read, p.Write)
-		for _, name := range credentials {
-			if path := filepath.Join(p.Home, name); !slices.Contains(named, path) {
-				hidden = append(hidden, path)
-			}
-		}
-		if os.Getuid() == 0 {
-			hidden = append(hidden, rootSecrets...)
+// unread are the paths that are hidden from every command, resolved: whatever
+// leads to them, and where they are links, what they lead to.
+type unread struct {
+	always   []string
+	nameable map[string]string // resolved, by the path that a policy may name
+}
+
+func (s *Settings) unread() unread {
+	u := unread{nameable: map[string]string{}}
+	for _, path := range append(slices.Clone(s.Hidden), s.State) {
+		u.always = append(u.always, resolved(path))
+	}
+	if os.Getuid() == 0 {
+		for _, path := range rootSecrets {
+			u.nameable[path] = resolved(path)
 		}
 	}
-	for i, path := range hidden {
-		hidden[i] = resolved(path)
+	credentials := s.Credentials
+	if credentials == nil {
+		credentials = DefaultCredentials
+	}
+	for _, name := range credentials {
+		path := filepath.Join(s.Home, name)
+		u.nameable[path] = resolved(path)
+	}
+	return u
+}
+
+// of lists what a command of p does not read: outer ones first.
+func (u unread) of(p *Policy) []string {
+	hidden := append(slices.Clone(p.Hidden), u.always...)
+	if !p.Open {
+		for path, real := range u.nameable {
+			if !slices.Contains(p.Read, path) && !slices.Contains(p.Write, path) {
+				hidden = append(hidden, real)
+			}
+		}
 	}
 	slices.Sort(hidden)
 	return slices.Compact(hidden)
@@ -153,8 +171,8 @@ func (s *Settings) secrets(p *Policy) []string {
 
 // hide plans that the hidden paths are not read: last, so that nothing uncovers
 // them.
-func (s *Settings) hide(m *plan, p *Policy) {
-	for _, path := range s.secrets(p) {
+func (m *plan) hide(hidden []string) {
+	for _, path := range hidden {
 		if path == "" || !m.visible(path) || !m.id(path) {
 			continue
 		}

@@ -2,9 +2,12 @@ package sandbox
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"net"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 )
@@ -12,12 +15,20 @@ import (
 // ahead is how many heads wait in an open session.
 const ahead = 2
 
+// kept is a cell that waits for a command, in bounds already: to move a process
+// into a control group takes the kernel milliseconds.
+type kept struct {
+	*cell
+	bounds *bounds // nil: none yet
+}
+
 // session is an open sandbox that serves the base profile.
 type session struct {
 	key    string
+	id     string // unlike that of any other
 	w      *wrapper
 	conn   *net.UnixConn // to the agent
-	ready  chan *cell    // closed when the agent is gone
+	ready  chan kept     // closed when the agent is gone
 	users  int           // commands, and who is about to start one; under bubble.mu
 	idle   *time.Timer   // under bubble.mu; may be nil
 	worked atomic.Bool   // a head came
@@ -26,7 +37,7 @@ type session struct {
 
 // shared returns the open session, opened or replaced as files ask for, with the
 // caller as a user of it. It is nil where sessions do not work.
-func (b *bubble) shared(files *plan) (*session, error) {
+func (b *bubble) shared(files *plan, limits Limits) (*session, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed {
@@ -40,7 +51,7 @@ func (b *bubble) shared(files *plan) (*session, error) {
 		b.retire(b.session)
 	}
 	if b.session == nil {
-		s, err := b.openSession(files, key)
+		s, err := b.openSession(files, key, limits)
 		if err != nil {
 			return nil, err
 		}
@@ -55,7 +66,7 @@ func (b *bubble) shared(files *plan) (*session, error) {
 
 // openSession starts a sandbox with an agent in it. It sees the host's /proc, as
 // heads could not mount their own without; commands see only that of their own.
-func (b *bubble) openSession(files *plan, key string) (*session, error) {
+func (b *bubble) openSession(files *plan, key string, limits Limits) (*session, error) {
 	mine, theirs, err := pair()
 	if err != nil {
 		return nil, err
@@ -68,8 +79,8 @@ func (b *bubble) openSession(files *plan, key string) (*session, error) {
 		mine.Close()
 		return nil, err
 	}
-	s := &session{key: key, w: w, conn: mine, ready: make(chan *cell, ahead)}
-	go s.collect()
+	s := &session{key: key, id: strings.ToLower(rand.Text()[:8]), w: w, conn: mine, ready: make(chan kept, ahead)}
+	go s.collect(b.groups, limits)
 	for range ahead {
 		if _, err := mine.Write([]byte{0}); err != nil {
 			s.close()
@@ -79,10 +90,11 @@ func (b *bubble) openSession(files *plan, key string) (*session, error) {
 	return s, nil
 }
 
-// collect takes the sockets of heads from the agent.
-func (s *session) collect() {
+// collect takes the sockets of heads from the agent, and bounds them as a call
+// with limits is.
+func (s *session) collect(groups cgroups, limits Limits) {
 	defer close(s.ready)
-	for {
+	for i := 0; ; i++ {
 		h, err := take(s.conn)
 		if err != nil || len(h.files) != 1 {
 			return
@@ -96,25 +108,63 @@ func (s *session) collect() {
 			return
 		}
 		s.worked.Store(true)
-		s.ready <- cell
+		k := kept{cell: cell}
+		if b, err := groups.bind(fmt.Sprintf("ahead-%d-%s", i, s.id), limits, nil); err == nil { // else the call is told why
+			if k.bounds = b; b.add(cell.pid) != nil {
+				_ = b.release()
+				k.bounds = nil
+			}
+		}
+		s.ready <- k
 	}
 }
 
 // cell returns a head that waits, and orders the next one.
-func (s *session) cell(ctx context.Context) (*cell, error) {
+func (s *session) cell(ctx context.Context) (kept, error) {
 	select {
 	case c, ok := <-s.ready:
 		if !ok {
-			return nil, s.w.blame(errors.New("the session's sandbox has ended"))
+			return kept{}, s.w.blame(errors.New("the session's sandbox has ended"))
 		}
 		if _, err := s.conn.Write([]byte{0}); err != nil {
-			c.conn.Close()
-			return nil, fmt.Errorf("the session's sandbox: %w", err)
+			c.discard()
+			return kept{}, fmt.Errorf("the session's sandbox: %w", err)
 		}
 		return c, nil
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return kept{}, ctx.Err()
 	}
+}
+
+// discard ends a cell that was not used.
+func (k kept) discard() {
+	k.conn.Close()
+	if k.bounds != nil {
+		_ = k.bounds.release()
+	}
+}
+
+// bounded puts the cell into the bounds of a call, those that it has if they fit.
+func (b *bubble) bounded(k kept, p *Policy, id string) (*bounds, error) {
+	dirs := append(slices.Clone(p.Roots), p.Scratch, b.caches.dir)
+	if k.bounds != nil && k.bounds.limits == p.Limits.or(DefaultLimits()) {
+		now := newBounds(p.Limits, dirs) // what was written before is not this call's
+		now.group = k.bounds.group
+		return now, nil
+	}
+	now, err := b.groups.bind(id, p.Limits, dirs)
+	if err != nil {
+		k.discard()
+		return nil, err
+	}
+	if err := now.add(k.pid); err != nil {
+		k.discard()
+		return nil, errors.Join(err, now.release())
+	}
+	if k.bounds != nil && k.bounds.group != nil {
+		_ = k.bounds.group.remove() // it is empty
+	}
+	return now, nil
 }
 
 // leave ends a use of s.
@@ -165,8 +215,8 @@ func (b *bubble) drop(s *session, broken bool) {
 func (s *session) close() {
 	s.conn.Close()
 	go func() {
-		for c := range s.ready {
-			c.conn.Close()
+		for k := range s.ready {
+			k.discard()
 		}
 	}()
 	s.w.end()
