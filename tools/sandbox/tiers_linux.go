@@ -5,6 +5,6 @@ func tiers() []tier {
 	return []tier{
 		{Bwrap, openBwrap},
 		{Landlock, openLandlock},
-		// {Docker, openDocker}, {Podman, openPodman},
+		{Docker, openDocker}, {Podman, openPodman},
 	}
 }
