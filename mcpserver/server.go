@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
@@ -39,17 +41,29 @@ type Options struct {
 	// could then write.
 	Refuse  func(root string) error
 	Version string
+	// Principal is for whom all calls are; empty for the user of the process.
+	Principal string
+	// Queue, where not nil, bounds the calls that run at once, of all principals.
+	Queue *Queue
 	// Log takes what an operator wants to know. Nil drops it.
 	Log *slog.Logger
 }
 
-// Server serves the four tools. It is safe for concurrent use.
+// Server serves the four tools to one principal. It is safe for concurrent use.
 type Server struct {
-	box   *tools.Toolbox
-	mcp   *server.MCPServer
-	book  *elicit.Book
-	space *workspace
-	log   *slog.Logger
+	box       *tools.Toolbox
+	mcp       *server.MCPServer
+	book      *elicit.Book
+	space     *workspace
+	log       *slog.Logger
+	principal string
+	queue     *Queue
+	running   atomic.Int64 // calls
+
+	// over HTTP
+	visits  *visits
+	streams streams
+	message string // the path of /message, as clients see it
 }
 
 // New builds a server. It fails where a given root cannot be one; the error
@@ -65,7 +79,7 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{box: o.Toolbox, book: elicit.NewBook(), space: space, log: o.Log}
+	s := &Server{box: o.Toolbox, book: elicit.NewBook(), space: space, log: o.Log, principal: o.Principal, queue: o.Queue, message: "/message"}
 	s.mcp = server.NewMCPServer("handrail", o.Version,
 		server.WithTitle("Handrail"),
 		server.WithDescription("A shell and file tools behind a safety guard"),
@@ -93,6 +107,11 @@ func (s *Server) call(ctx context.Context, req mcp.CallToolRequest) (result *mcp
 			result = s.refuse(ctx, req, "guard/error", "the server failed while it handled this call", "")
 		}
 	}()
+	s.running.Add(1)
+	defer s.running.Add(-1)
+	if s.visits != nil && sessionID(ctx) == stateless {
+		s.visits.touch(time.Now())
+	}
 	roots, ask, err := s.roots(ctx, req)
 	switch {
 	case ask != nil:
@@ -101,13 +120,18 @@ func (s *Server) call(ctx context.Context, req mcp.CallToolRequest) (result *mcp
 		return s.refuse(ctx, req, "workspace/root", err.Error(), passRoot), nil
 	}
 	progress := s.progress(ctx, req)
+	if err := s.queue.Enter(ctx, s.principal); err != nil {
+		return s.refuse(ctx, req, "limits/queue", err.Error(), "wait for calls that run, then call again"), nil
+	}
+	defer s.queue.Leave(s.principal)
 	r := s.box.Do(ctx, tools.Call{
 		Tool:      req.Params.Name,
 		Input:     arguments(req),
 		Roots:     roots,
 		Session:   sessionID(ctx),
+		Principal: s.principal,
 		Client:    elicitmcp.ClientName(ctx),
-		Transport: "stdio",
+		Transport: transportOf(ctx),
 		Channel: &elicitmcp.Channel{Server: s.mcp, Book: s.book, Request: req,
 			Visible: text.Visible, Progress: progress},
 		Progress: progress,
@@ -130,7 +154,7 @@ func arguments(req mcp.CallToolRequest) json.RawMessage {
 func (s *Server) refuse(ctx context.Context, req mcp.CallToolRequest, rule, reason, instead string) *mcp.CallToolResult {
 	id := rand.Text()
 	err := s.box.Audit.Append(&audit.Record{Event: audit.Decision, CallID: id, Tool: req.Params.Name,
-		Client: elicitmcp.ClientName(ctx), Transport: "stdio", Session: sessionID(ctx),
+		Client: elicitmcp.ClientName(ctx), Transport: transportOf(ctx), Session: sessionID(ctx), Principal: s.principal,
 		Verdict: guard.VerdictDeny.String(), Rule: rule, Reason: reason})
 	if err != nil {
 		s.log.Error("a refusal was not recorded", "err", err)
@@ -172,9 +196,29 @@ func (s *Server) progress(ctx context.Context, req mcp.CallToolRequest) func(str
 	}
 }
 
+// sessionID names the session of a request. The era without sessions has one
+// over HTTP: a Server is one principal's.
 func sessionID(ctx context.Context) string {
+	if transportOf(ctx) == "http" && server.IsModernRequest(ctx) {
+		return stateless
+	}
 	if s := server.ClientSessionFromContext(ctx); s != nil {
 		return s.SessionID()
 	}
 	return ""
+}
+
+type transportKey struct{}
+
+// overTransport notes over which transport a request came.
+func overTransport(ctx context.Context, name string) context.Context {
+	return context.WithValue(ctx, transportKey{}, name)
+}
+
+// transportOf is stdio, http or sse.
+func transportOf(ctx context.Context) string {
+	if name, ok := ctx.Value(transportKey{}).(string); ok {
+		return name
+	}
+	return "stdio"
 }

@@ -37,7 +37,10 @@ type wire struct {
 	sess  *session
 	log   *slog.Logger
 	slots chan struct{}
-	wg    sync.WaitGroup
+	// legacy wires speak the era with sessions only: there a client that asks for
+	// the other one is to fall back.
+	legacy bool
+	wg     sync.WaitGroup
 
 	out  sync.Mutex // held while writing to to
 	to   io.Writer
@@ -74,8 +77,7 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
-	w := &wire{mcp: s.mcp, log: s.log, to: out, fail: fail, slots: make(chan struct{}, maxTools), open: map[any]*request{}}
-	w.sess = newSession(w.send)
+	w := newWire(s, out, fail)
 	w.ctx = s.mcp.WithContext(ctx, w.sess)
 	if err := s.mcp.RegisterSession(w.ctx, w.sess); err != nil {
 		return fmt.Errorf("opening a session: %w", err)
@@ -94,8 +96,13 @@ var errGone = errors.New("the client has gone")
 // end forgets what hangs on the session.
 func (s *Server) end(w *wire) {
 	s.mcp.UnregisterSession(context.WithoutCancel(w.ctx), w.sess.id)
-	s.space.end(w.sess.id)
-	s.box.EndSession(w.sess.id)
+	s.endSession(w.sess.id)
+}
+
+// endSession forgets what hangs on a session of any transport.
+func (s *Server) endSession(id string) {
+	s.space.end(id)
+	s.box.EndSession(id)
 }
 
 // read takes messages from in until it ends or the context does.
@@ -171,6 +178,8 @@ func (w *wire) take(f frame) {
 		} else if id != nil && m.Result == nil && m.Error == nil {
 			w.refuse(m.ID, mcp.INVALID_REQUEST, "no method")
 		}
+	case id != nil && w.legacy && m.Method == string(mcp.MethodServerDiscover):
+		w.refuse(m.ID, mcp.METHOD_NOT_FOUND, "this transport speaks the era of initialize only")
 	case id == nil && m.Method == string(mcp.MethodNotificationCancelled):
 		w.cancel(m.Params)
 	case id == nil:

@@ -1,0 +1,227 @@
+package mcpserver
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+)
+
+const (
+	maxBody  = 16 << 20
+	bodyTime = 30 * time.Second // for the whole of a request's body
+)
+
+// ServeHTTP looks at every request before anything else does: where it comes
+// from, who sends it, what it is. (MCP 2026-07-28, streamable HTTP: Origin must
+// be validated; CVE-2025-66416 and its kin are servers that did not.)
+func (h *Host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	defer func() {
+		if p := recover(); p != nil {
+			if p == http.ErrAbortHandler {
+				panic(p)
+			}
+			h.log().Error("a request failed", "panic", p, "path", r.URL.Path)
+			http.Error(w, "the server failed while it handled this request", http.StatusInternalServerError)
+		}
+	}()
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	switch {
+	case !h.named(r.Host):
+		http.Error(w, "this server is not known by that name", http.StatusMisdirectedRequest)
+		return
+	case !h.allowed(r):
+		http.Error(w, "this origin is not allowed", http.StatusForbidden)
+		return
+	}
+	switch {
+	case r.URL.Path == "/healthz":
+		io.WriteString(w, "ok\n")
+	case r.URL.Path == "/readyz":
+		h.ready(w, r)
+	case h.Metadata != nil && strings.HasPrefix(r.URL.Path, "/.well-known/oauth-protected-resource"):
+		h.Metadata.ServeHTTP(w, r)
+	default:
+		h.enter(w, r)
+	}
+}
+
+func (h *Host) ready(w http.ResponseWriter, r *http.Request) {
+	err := errClosing
+	if !h.closing.Load() {
+		err = nil
+		if h.Ready != nil {
+			err = h.Ready(r.Context())
+		}
+	}
+	if err != nil {
+		h.log().Warn("not ready", "err", err)
+		http.Error(w, "not ready", http.StatusServiceUnavailable)
+		return
+	}
+	io.WriteString(w, "ready\n")
+}
+
+// named reports whether the Host header is one of the server's names.
+func (h *Host) named(hostport string) bool {
+	host, _, err := net.SplitHostPort(hostport)
+	if err != nil {
+		host = hostport
+	}
+	host = strings.ToLower(strings.TrimSuffix(strings.Trim(host, "[]"), "."))
+	return isLoopback(host) || slices.Contains(h.Names, host)
+}
+
+func isLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// allowed reports whether the request comes from no page, or from one that may.
+func (h *Host) allowed(r *http.Request) bool {
+	origins := r.Header.Values("Origin")
+	if len(origins) == 0 {
+		return true
+	}
+	if len(origins) > 1 {
+		return false
+	}
+	if slices.Contains(h.Origins, origins[0]) {
+		return true
+	}
+	u, err := url.Parse(origins[0])
+	return err == nil && u.Host == r.Host && isLoopback(u.Hostname()) && (u.Scheme == "http" || u.Scheme == "https")
+}
+
+// enter lets a request through to its principal's server.
+func (h *Host) enter(w http.ResponseWriter, r *http.Request) {
+	if h.Authenticate == nil || h.Open == nil {
+		http.Error(w, "this server serves nobody", http.StatusForbidden)
+		return
+	}
+	principal, err := h.Authenticate(r)
+	if err != nil {
+		h.refuse(w, r, err)
+		return
+	}
+	r.Header.Del("Authorization") // nothing behind this needs it
+	server, err := h.of(principal)
+	switch {
+	case errors.Is(err, errClosing):
+		http.Error(w, "the server is closing", http.StatusServiceUnavailable)
+		return
+	case err != nil:
+		h.log().Error("a principal cannot be served", "principal", principal, "err", err)
+		http.Error(w, "this principal is not served", http.StatusForbidden)
+		return
+	}
+	if r.Method == http.MethodPost && !h.body(w, r) {
+		return
+	}
+	server.ServeHTTP(&patient{w, http.NewResponseController(w)}, r)
+}
+
+// Refusal is an authentication error that says more than 401.
+type Refusal struct {
+	// Code is the error of RFC 6750: invalid_token or insufficient_scope. Empty
+	// means that no credential came along.
+	Code string
+	// Scope is what is needed, with insufficient_scope.
+	Scope string
+	err   error
+}
+
+// Refuse makes a Refusal because of err.
+func Refuse(code, scope string, err error) *Refusal { return &Refusal{code, scope, err} }
+
+func (e *Refusal) Error() string { return e.err.Error() }
+func (e *Refusal) Unwrap() error { return e.err }
+
+// refuse answers a request of which is not known who sends it. Why is for the
+// log: who guesses is told nothing.
+func (h *Host) refuse(w http.ResponseWriter, r *http.Request, err error) {
+	h.log().Info("a request was refused", "from", r.RemoteAddr, "err", err)
+	status, challenge := http.StatusUnauthorized, "Bearer"
+	var fields []string
+	var refusal *Refusal
+	if errors.As(err, &refusal) && refusal.Code != "" {
+		fields = append(fields, `error="`+refusal.Code+`"`)
+		if refusal.Scope != "" {
+			fields = append(fields, `scope="`+refusal.Scope+`"`)
+		}
+		if refusal.Code == "insufficient_scope" {
+			status = http.StatusForbidden
+		}
+	}
+	if h.MetadataURL != "" {
+		fields = append(fields, `resource_metadata="`+h.MetadataURL+`"`)
+	}
+	if len(fields) > 0 {
+		challenge += " " + strings.Join(fields, ", ")
+	}
+	w.Header().Set("WWW-Authenticate", challenge)
+	http.Error(w, "who sends this request is not known", status)
+}
+
+// body reads the message of a POST and reports whether it may go on. Only JSON
+// is taken: anything else a page could send without being asked (CORS).
+func (h *Host) body(w http.ResponseWriter, r *http.Request) bool {
+	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
+		http.Error(w, "want application/json", http.StatusUnsupportedMediaType)
+		return false
+	}
+	most := h.MaxBody
+	if most <= 0 {
+		most = maxBody
+	}
+	control := http.NewResponseController(w)
+	_ = control.SetReadDeadline(time.Now().Add(bodyTime))
+	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, most))
+	_ = control.SetReadDeadline(time.Time{})
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &large):
+		http.Error(w, "the message is too long", http.StatusRequestEntityTooLarge)
+		return false
+	case err != nil:
+		http.Error(w, "the message could not be read", http.StatusBadRequest)
+		return false
+	}
+	var m message
+	if json.Unmarshal(text, &m) == nil {
+		if said, _ := ambiguous(text, m); said != "" {
+			http.Error(w, said, http.StatusBadRequest)
+			return false
+		}
+		// Without a session a request is cancelled by closing it; the library would
+		// take the id for that of any client of this principal.
+		if m.Method == "notifications/cancelled" && r.Header.Get("Mcp-Session-Id") == "" && r.URL.Path == "/mcp" {
+			w.WriteHeader(http.StatusAccepted)
+			return false
+		}
+	}
+	r.Body = io.NopCloser(bytes.NewReader(text))
+	return true
+}
+
+// patient gives every write its time: a client that does not read is dropped,
+// one that waits for long is not.
+type patient struct {
+	http.ResponseWriter
+	control *http.ResponseController
+}
+
+func (p *patient) Write(b []byte) (int, error) {
+	_ = p.control.SetWriteDeadline(time.Now().Add(slow))
+	return p.ResponseWriter.Write(b)
+}
+
+func (p *patient) Flush()                      { _ = p.control.Flush() }
+func (p *patient) Unwrap() http.ResponseWriter { return p.ResponseWriter }

@@ -1,0 +1,217 @@
+package mcpserver
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Tenant is one principal's server with what hangs on it.
+type Tenant struct {
+	Server *Server
+	Close  func() error // may be nil
+}
+
+// Host serves principals over HTTP: streamable HTTP at /mcp, HTTP+SSE at /sse
+// and /message. Every principal has a Server of its own, so that no name of a
+// session, job or question of one means anything to another. The zero value
+// serves nobody.
+type Host struct {
+	// Authenticate says who sends a request. An error is answered with 401.
+	Authenticate func(*http.Request) (principal string, err error)
+	// Open makes the server of a principal, at its first request. An error is
+	// answered with 403: who is known need not be served.
+	Open func(principal string) (*Tenant, error)
+	// Origins are browser origins (scheme://host[:port]) that may send requests,
+	// beside the server's own on loopback.
+	Origins []string
+	// Names are the host names (without port) by which the server is reached,
+	// beside loopback. Any other Host header is refused: a page can point a name of
+	// its own at this machine (DNS rebinding).
+	Names []string
+	// Metadata, where not nil, answers /.well-known/oauth-protected-resource, and
+	// MetadataURL is what a refusal points to (RFC 9728).
+	Metadata    http.Handler
+	MetadataURL string
+	// Ready says by an error why no calls can be served now; nil means that they
+	// can.
+	Ready func(context.Context) error
+	// MaxBody bounds a request in bytes; zero means 16 MiB.
+	MaxBody int64
+	// Farewell is how long running calls have to end when the host closes; zero
+	// means 30 s.
+	Farewell time.Duration
+	Log      *slog.Logger
+
+	closing atomic.Bool
+
+	mu      sync.Mutex
+	tenants map[string]*tenant
+}
+
+// tenant is opened once; a failure is not kept.
+type tenant struct {
+	mu sync.Mutex
+	*Tenant
+	mux http.Handler
+}
+
+func (h *Host) log() *slog.Logger {
+	if h.Log == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return h.Log
+}
+
+// Serve serves until ctx ends: then it takes no more calls, lets those that run
+// end for as long as Farewell, and ends the rest. With a TLS configuration the
+// listener speaks TLS.
+func (h *Host) Serve(ctx context.Context, l net.Listener, t *tls.Config) error {
+	base, drop := context.WithCancel(context.WithoutCancel(ctx))
+	defer drop()
+	srv := &http.Server{Handler: h, TLSConfig: t,
+		ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
+		BaseContext: func(net.Listener) context.Context { return base },
+		ErrorLog:    slog.NewLogLogger(h.log().Handler(), slog.LevelDebug),
+	}
+	if t != nil {
+		l = tls.NewListener(l, t)
+	}
+	failed := make(chan error, 1)
+	go func() { failed <- srv.Serve(l) }()
+	select {
+	case err := <-failed:
+		h.Close()
+		return err
+	case <-ctx.Done():
+	}
+	h.closing.Store(true)
+	h.log().Info("closing: running calls may end", "within", h.farewell())
+	h.drain()
+	drop() // what still runs is ended with its request
+	h.Close()
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
+	defer cancel()
+	if err := srv.Shutdown(last); err != nil {
+		return errors.Join(err, srv.Close())
+	}
+	return nil
+}
+
+func (h *Host) farewell() time.Duration {
+	if h.Farewell <= 0 {
+		return 30 * time.Second
+	}
+	return h.Farewell
+}
+
+// drain waits for the calls that run, as long as Farewell.
+func (h *Host) drain() {
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(h.farewell()); h.count(func(s *Server) int { return int(s.running.Load()) }) > 0; <-tick.C {
+		if time.Now().After(end) {
+			h.log().Warn("calls did not end in time and are ended")
+			return
+		}
+	}
+}
+
+// Close ends every session with what runs in it, and closes the tenants.
+func (h *Host) Close() error {
+	h.mu.Lock()
+	open := h.tenants
+	h.tenants = nil
+	h.mu.Unlock()
+	var errs []error
+	for _, t := range open {
+		t.mu.Lock()
+		if t.Tenant != nil {
+			t.Server.CloseSessions()
+			if t.Close != nil {
+				errs = append(errs, t.Close())
+			}
+		}
+		t.mu.Unlock()
+	}
+	return errors.Join(errs...)
+}
+
+// of returns the server of a principal.
+func (h *Host) of(principal string) (http.Handler, error) {
+	h.mu.Lock()
+	if h.closing.Load() {
+		h.mu.Unlock()
+		return nil, errClosing
+	}
+	if h.tenants == nil {
+		h.tenants = map[string]*tenant{}
+	}
+	t := h.tenants[principal]
+	if t == nil {
+		t = &tenant{}
+		h.tenants[principal] = t
+	}
+	h.mu.Unlock()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.Tenant == nil {
+		opened, err := h.Open(principal)
+		if err != nil {
+			return nil, fmt.Errorf("open %s: %w", principal, err)
+		}
+		t.Tenant, t.mux = opened, opened.Server.Handler()
+	}
+	return t.mux, nil
+}
+
+// Sessions is how many sessions are open, of all principals.
+func (h *Host) Sessions() int { return h.count((*Server).Sessions) }
+
+// count adds up what f says of each principal's server.
+func (h *Host) count(f func(*Server) int) (n int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, t := range h.tenants {
+		t.mu.Lock()
+		if t.Tenant != nil {
+			n += f(t.Server)
+		}
+		t.mu.Unlock()
+	}
+	return n
+}
+
+// Handler serves the principal of s: /mcp, /sse and /message. Who may reach it
+// is for the caller to see to (see Host).
+func (s *Server) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("/mcp", s.streamable())
+	mux.HandleFunc("GET /sse", s.stream)
+	mux.HandleFunc("POST /message", s.post)
+	return mux
+}
+
+// Sessions is how many sessions are open over HTTP.
+func (s *Server) Sessions() int {
+	n := s.streams.count()
+	if s.visits != nil {
+		n += s.visits.count()
+	}
+	return n
+}
+
+// CloseSessions ends every session of HTTP with what runs in it.
+func (s *Server) CloseSessions() {
+	s.streams.close()
+	if s.visits != nil {
+		s.visits.close()
+	}
+}
