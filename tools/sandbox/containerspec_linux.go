@@ -153,7 +153,7 @@ func (b *containers) mounts(p *Policy, h *hostConfig) error {
 			}
 		}
 	}
-	hidden := b.secrets(p)
+	hidden := b.unread().of(p)
 	b.hold(p, hidden, all)
 	h.Tmpfs["/tmp"], h.Tmpfs["/run"] = tmpfs(privateTmpfs), tmpfs(privateTmpfs/4)
 	if p.Home != "" && p.Home != "/" && all[p.Home] == (mount{}) {

@@ -128,7 +128,7 @@ func (s *Settings) land(p *Policy) (*land, error) {
 	if p.Network == Full || p.Open {
 		l.TCP, l.Sockets, l.Unix = true, ipSockets, p.Open
 	}
-	hidden := s.secrets(p)
+	hidden := s.unread().of(p)
 	for _, dev := range devices {
 		l.Grants = append(l.Grants, grant{dev, landAll})
 	}
