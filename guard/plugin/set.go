@@ -94,3 +94,7 @@ func (f fault) rule() guard.Rule {
 			Instead: "tell the user to mend that file"})
 	}}
 }
+
+// Policy is what guards say that do not change; later ones replace earlier ones
+// of the same ID. home is the user's, for "~/" in paths.
+func Policy(guards []*Guard, home string) *guard.Policy { return newSet(guards, nil, home).policy }

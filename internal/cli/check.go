@@ -15,7 +15,8 @@ var checkCommand = subcommand{
 	short: "say what would happen to a call, and why, without running it",
 	doc: `Prints the verdict of the rules, before validator, grants and fallback, and the
 facts as a tree: source position, resolved command, its effects, the rule that
-spoke about each. For safe_read, safe_write and safe_edit COMMAND is the
+spoke about each; for guards of your own and of the project their file and line,
+and what would have spoken if it counted. For safe_read, safe_write and safe_edit COMMAND is the
 arguments as JSON.
 
 Exit code: 0 allow, 10 llm, 11 ask, 12 deny, 1 error, 2 usage.`,
@@ -58,7 +59,7 @@ func check(s streams, args []string) (int, error) {
 	}
 	d := j.Guard.Judge(ec)
 	if *asJSON {
-		err = printJSON(s.stdout, explained{d.Verdict, d.Rule, d.Reason, d.Instead, d.Findings, ec.Facts, d.Digest})
+		err = printJSON(s.stdout, explained{d.Verdict, d.Rule, d.Reason, d.Instead, d.Findings, d.Overruled, ec.Facts, d.Digest})
 	} else {
 		explain(s.stdout, ec.Facts, d)
 	}
@@ -72,8 +73,11 @@ type explained struct {
 	Reason   string          `json:"reason"`
 	Instead  string          `json:"instead"`
 	Findings []guard.Finding `json:"findings"`
-	Facts    *guard.Facts    `json:"facts"`
-	Digest   string          `json:"digest"`
+	// Overruled are those that do not count, with the reason: what would have
+	// spoken.
+	Overruled []guard.Finding `json:"overruled,omitempty"`
+	Facts     *guard.Facts    `json:"facts"`
+	Digest    string          `json:"digest"`
 }
 
 // callOf makes a call of what was written on the command line.

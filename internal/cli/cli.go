@@ -36,7 +36,7 @@ type subcommand struct {
 // subcommands are all of them, in the order of the help.
 func subcommands() []subcommand {
 	return []subcommand{
-		serveCommand, demoCommand, checkCommand, evalCommand, runCommand,
+		serveCommand, demoCommand, checkCommand, testCommand, evalCommand, runCommand,
 		historyCommand, undoCommand, approvalsCommand, grantsCommand, auditCommand, commandsCommand, rulesCommand, skillsCommand, modelCommand, doctorCommand, versionCommand,
 	}
 }

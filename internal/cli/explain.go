@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -13,7 +14,7 @@ import (
 // explain prints a decision for people: the verdict with its reason, then the
 // facts as a tree.
 func explain(w io.Writer, facts *guard.Facts, d *guard.Decision) {
-	fmt.Fprintf(w, "%s  %s\n", d.Verdict, d.Rule)
+	fmt.Fprintf(w, "%s  %s\n", d.Verdict, d.Rule+where(d.Findings, d.Rule))
 	fmt.Fprintf(w, "  %s\n", text.Visible(d.Reason))
 	if d.Instead != "" {
 		fmt.Fprintf(w, "  instead: %s\n", text.Visible(d.Instead))
@@ -46,9 +47,37 @@ func explain(w io.Writer, facts *guard.Facts, d *guard.Decision) {
 	}
 	for _, f := range d.Findings {
 		if f.Effect < 0 {
-			fmt.Fprintf(w, "the call as a whole: %s  %s  %s\n", f.Verdict, f.Rule, text.Visible(f.Reason))
+			fmt.Fprintf(w, "the call as a whole: %s  %s  %s\n", f.Verdict, ruleName(f), text.Visible(f.Reason))
 		}
 	}
+	var silent []string
+	for _, f := range d.Overruled {
+		line := fmt.Sprintf("  %s  %s: %s; but %s", f.Verdict, ruleName(f), text.Visible(f.Reason), text.Visible(f.Overruled))
+		if !slices.Contains(silent, line) {
+			silent = append(silent, line)
+		}
+	}
+	if len(silent) > 0 {
+		fmt.Fprintf(w, "\nwould have spoken:\n%s\n", strings.Join(silent, "\n"))
+	}
+}
+
+// ruleName is the rule of a finding, with the place of a user's one.
+func ruleName(f guard.Finding) string {
+	if f.Source == "" {
+		return f.Rule
+	}
+	return f.Rule + " (" + text.Visible(f.Source) + ")"
+}
+
+// where is the place of a user's rule that spoke, or empty.
+func where(findings []guard.Finding, rule string) string {
+	for _, f := range findings {
+		if f.Rule == rule {
+			return strings.TrimPrefix(ruleName(f), rule)
+		}
+	}
+	return ""
 }
 
 // loose reports whether there are effects that belong to no command.
@@ -97,7 +126,7 @@ func commandLine(facts *guard.Facts, i int) string {
 		words = append(words, c.Name)
 	}
 	for _, a := range c.Args {
-		word := quote(a.Text)
+		word := text.Quote(a.Text)
 		if !a.Exact {
 			word = strings.TrimSuffix(a.Text, "…") + "…"
 		}
@@ -111,13 +140,6 @@ func commandLine(facts *guard.Facts, i int) string {
 		line += "   ← " + facts.Commands[c.From].Name
 	}
 	return strings.ReplaceAll(line, "\n", " ")
-}
-
-func quote(s string) string {
-	if s != "" && !strings.ContainsAny(s, " \t\n'\"\\$`*?[]{}()<>|&;#~!") {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
 // effectLine shows an effect and what was said about it, in columns: the
@@ -141,13 +163,13 @@ func effectLine(e guard.Effect, said []guard.Finding) string {
 	for i, f := range said {
 		switch {
 		case i == 0 && f.Verdict == guard.VerdictAllow:
-			return line + f.Verdict.String() + " " + f.Rule
+			return line + f.Verdict.String() + " " + ruleName(f)
 		case f.Verdict == guard.VerdictAllow:
 			return line
 		case i > 0:
 			line += "; "
 		}
-		line += f.Verdict.String() + " " + f.Rule + ": " + oneLine(f.Reason)
+		line += f.Verdict.String() + " " + ruleName(f) + ": " + oneLine(f.Reason)
 	}
 	return line
 }

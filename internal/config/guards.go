@@ -39,8 +39,9 @@ func (c *Config) Loader(j *Judge) plugin.Loader {
 
 // facts is a guard.Reader: a call in a workspace, which need not be there.
 func (j *Judge) facts(_ context.Context, tool string, input json.RawMessage, dir string) (*guard.Facts, error) {
+	r := &shell.Reader{Table: j.Table, Home: j.Reader.Home, Env: tools.Environment([]string{dir}, ""), Roots: []string{dir}}
 	if tool != tools.Bash {
-		c, err := tools.Look(j.Reader, tools.Call{Tool: tool, Input: input, Roots: []string{dir}})
+		c, err := tools.Look(r, tools.Call{Tool: tool, Input: input, Roots: []string{dir}})
 		if err != nil {
 			return nil, err
 		}
@@ -50,6 +51,5 @@ func (j *Judge) facts(_ context.Context, tool string, input json.RawMessage, dir
 	if err := json.Unmarshal(input, &args); err != nil {
 		return nil, err
 	}
-	r := &shell.Reader{Table: j.Table, Home: j.Reader.Home, Env: j.Reader.Env, Roots: []string{dir}}
 	return r.Read(args.Command, filepath.Join(dir, args.Cwd)), nil
 }
