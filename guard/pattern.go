@@ -90,7 +90,7 @@ func PatternOf(c *EvalContext, d *Decision) (*Pattern, error) {
 		}
 	}
 	for _, r := range d.Findings {
-		if r.Verdict > VerdictAsk && r.Verdict != VerdictLLM {
+		if r.Verdict == VerdictAllow || r.Overruled != "" {
 			continue
 		}
 		if guarded(r.Rule) {

@@ -3,10 +3,12 @@ package config
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 
 	"handrail/guard"
 	"handrail/guard/audit"
+	"handrail/guard/plugin"
 	"handrail/internal/store"
 )
 
@@ -28,4 +30,22 @@ func (c *Config) storePlace() string { return filepath.Join(resolved(c.State), "
 // kernel keeps commands away from it.
 func ledger(s *store.Store, m *guard.Manager) *store.Ledger {
 	return store.NewLedger(s, func() bool { return m.Hold >= guard.Held })
+}
+
+// JudgeWith is Judge with the guards of one more directory, which count as the
+// user's own.
+func (c *Config) JudgeWith(env map[string]string, dir string) (*Judge, error) {
+	j, err := c.Judge(env)
+	if err != nil {
+		return nil, err
+	}
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return nil, fmt.Errorf("guards: %s is not a directory", dir)
+	}
+	j.Guards, err = plugin.Open(plugin.Options{Loader: c.Loader(j), User: append(plugin.Dirs(c.Home), dir), Trusted: c.trusted, Notice: c.Notice})
+	if err != nil {
+		return nil, fmt.Errorf("guards: %w", err)
+	}
+	j.Guard.User = j.Guards.Policy
+	return j, nil
 }

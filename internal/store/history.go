@@ -105,15 +105,9 @@ func (s *Store) writeNotes(batch []Note, prune bool) error {
 		for _, n := range batch {
 			d, c := n.Decision, n.Call
 			kept, whole := s.detail(c, d)
-			judged := d.Verdict
-			if d.Validator != nil {
-				judged = guard.VerdictLLM
-			} else if len(d.Findings) > 0 {
-				judged = d.Findings[0].Verdict // strictest first
-			}
 			_, err := t.exec(`INSERT INTO handrail_history (at, call_id, tool, dir, principal, digest, judged, verdict, rule, granted, approval, choice, whole, detail)
 				VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, millis(n.At), n.CallID, c.ToolName, c.WorkingDir, c.Principal, d.Digest,
-				judged.String(), d.Verdict.String(), d.Rule, number(d.Granted), string(n.Approval), string(n.Choice), number(whole), kept)
+				judgedOf(d).String(), d.Verdict.String(), d.Rule, number(d.Granted), string(n.Approval), string(n.Choice), number(whole), kept)
 			if err != nil {
 				return err
 			}
@@ -124,6 +118,24 @@ func (s *Store) writeNotes(batch []Note, prune bool) error {
 		_, err := t.exec("DELETE FROM handrail_history WHERE at < ? OR id <= (SELECT max(id) FROM handrail_history) - ?", millis(s.now().Add(-historyFor)), historyMax)
 		return err
 	})
+}
+
+// judgedOf is the verdict of the rules alone: without what the validator said,
+// and without the question that the want of a sandbox makes.
+func judgedOf(d *guard.Decision) guard.Verdict {
+	if d.Validator != nil { // it is asked about nothing else
+		return guard.VerdictLLM
+	}
+	v, found := guard.VerdictAllow, false
+	for _, f := range d.Findings {
+		if f.Rule != guard.UnheldRule && f.Overruled == "" {
+			v, found = min(v, f.Verdict), true
+		}
+	}
+	if !found {
+		return d.Verdict
+	}
+	return v
 }
 
 // detail is what is kept of a call, and whether that is all of it.
