@@ -127,48 +127,6 @@ func (s *Settings) private(m *plan, p *Policy) {
 	}
 }
 
-// unread are the paths that are hidden from every command, resolved: whatever
-// leads to them, and where they are links, what they lead to.
-type unread struct {
-	always   []string
-	nameable map[string]string // resolved, by the path that a policy may name
-}
-
-func (s *Settings) unread() unread {
-	u := unread{nameable: map[string]string{}}
-	for _, path := range append(slices.Clone(s.Hidden), s.State) {
-		u.always = append(u.always, resolved(path))
-	}
-	if os.Getuid() == 0 {
-		for _, path := range rootSecrets {
-			u.nameable[path] = resolved(path)
-		}
-	}
-	credentials := s.Credentials
-	if credentials == nil {
-		credentials = DefaultCredentials
-	}
-	for _, name := range credentials {
-		path := filepath.Join(s.Home, name)
-		u.nameable[path] = resolved(path)
-	}
-	return u
-}
-
-// of lists what a command of p does not read: outer ones first.
-func (u unread) of(p *Policy) []string {
-	hidden := append(slices.Clone(p.Hidden), u.always...)
-	if !p.Open {
-		for path, real := range u.nameable {
-			if !slices.Contains(p.Read, path) && !slices.Contains(p.Write, path) {
-				hidden = append(hidden, real)
-			}
-		}
-	}
-	slices.Sort(hidden)
-	return slices.Compact(hidden)
-}
-
 // hide plans that the hidden paths are not read: last, so that nothing uncovers
 // them.
 func (m *plan) hide(hidden []string) {
@@ -241,12 +199,4 @@ func (m *plan) writable(path string) string {
 // key names the plan: two that are alike make the same file system.
 func (m *plan) key() string {
 	return strings.Join(m.args, "\x00") + "\x00\x00" + strings.Join(m.ids, "\x00")
-}
-
-// resolved follows path's links; what cannot be followed stays as it is.
-func resolved(path string) string {
-	if r, err := filepath.EvalSymlinks(path); err == nil {
-		return r
-	}
-	return path
 }
