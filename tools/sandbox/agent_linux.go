@@ -15,8 +15,14 @@ import (
 // and hands its socket back, ahead of the command it is for. It has
 // CAP_SYS_ADMIN in the sandbox's user namespace for that; its heads' commands do
 // not see it.
-func agent([]string) error {
+func agent(args []string) error {
 	if err := shut(); err != nil {
+		return err
+	}
+	if len(args) != 1 {
+		return errors.New("no word of what is mounted")
+	}
+	if err := asExpected(args[0]); err != nil {
 		return err
 	}
 	server, err := conn(os.NewFile(3, "server"))
@@ -45,7 +51,7 @@ func newHead(server *net.UnixConn) error {
 	}
 	defer outer.Close()
 	defer inner.Close()
-	_, err = syscall.ForkExec("/proc/self/exe", []string{"sandbox", inside, "head", "proc"}, &syscall.ProcAttr{
+	_, err = syscall.ForkExec("/proc/self/exe", []string{"sandbox", inside, "head", fromAgent}, &syscall.ProcAttr{
 		Env: []string{}, Files: []uintptr{0, 1, 2, inner.Fd()},
 		Sys: &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID | syscall.CLONE_NEWNS},
 	})

@@ -15,8 +15,8 @@ import (
 	"handrail/internal/testkit"
 )
 
-// put makes a file of the test's machine.
-func put(t testing.TB, path, text string) {
+// plant makes a file of the test's machine.
+func plant(t testing.TB, path, text string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		t.Fatal(err)
@@ -40,9 +40,9 @@ func (p *place) git(t testing.TB, args ...string) string {
 
 func (p *place) repository(t testing.TB) {
 	t.Helper()
-	put(t, filepath.Join(p.Home, ".gitconfig"), "[user]\nname = U\nemail = u@example.org\n[init]\ndefaultBranch = main\n")
+	plant(t, filepath.Join(p.Home, ".gitconfig"), "[user]\nname = U\nemail = u@example.org\n[init]\ndefaultBranch = main\n")
 	p.git(t, "init", "-q")
-	put(t, filepath.Join(p.root, "a"), "one\n")
+	plant(t, filepath.Join(p.root, "a"), "one\n")
 	p.git(t, "add", ".")
 	p.git(t, "commit", "-qm", "one")
 }
@@ -53,8 +53,8 @@ func TestBwrapProtects(t *testing.T) {
 	both(t, func(t *testing.T) {
 		p := settle(t, Bwrap)
 		p.repository(t)
-		put(t, filepath.Join(p.root, ".vscode/tasks.json"), "{}")
-		put(t, filepath.Join(p.root, ".Claude/settings.json"), "{}")
+		plant(t, filepath.Join(p.root, ".vscode/tasks.json"), "{}")
+		plant(t, filepath.Join(p.root, ".Claude/settings.json"), "{}")
 		if err := os.MkdirAll(filepath.Join(p.root, ".git/hooks"), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -162,7 +162,7 @@ func TestBwrapWorktree(t *testing.T) {
 		}
 		p.root = p.Roots[0]
 		fake := filepath.Join(p.Home, "fake")
-		put(t, filepath.Join(fake, ".git"), "gitdir: "+p.root+"/.git\n")
+		plant(t, filepath.Join(fake, ".git"), "gitdir: "+p.root+"/.git\n")
 		pol.Roots = []string{fake}
 		p.root = fake
 		if r := p.run(t, pol, `touch `+p.Roots[0]+`/.git/made`); r.Code == 0 {
@@ -179,11 +179,11 @@ func TestBwrapWorktree(t *testing.T) {
 func TestBwrapSecrets(t *testing.T) {
 	both(t, func(t *testing.T) {
 		p := settle(t, Bwrap)
-		put(t, filepath.Join(p.root, ".env"), "KEY=1\n")
-		put(t, filepath.Join(p.root, "deep/key.pem"), "hidden text\n")
-		put(t, filepath.Join(p.Home, ".cargo/credentials.toml"), "hidden text\n")
-		put(t, filepath.Join(p.Home, ".cargo/bin/tool"), "tool\n")
-		put(t, filepath.Join(p.outside, "named"), "named\n")
+		plant(t, filepath.Join(p.root, ".env"), "KEY=1\n")
+		plant(t, filepath.Join(p.root, "deep/key.pem"), "hidden text\n")
+		plant(t, filepath.Join(p.Home, ".cargo/credentials.toml"), "hidden text\n")
+		plant(t, filepath.Join(p.Home, ".cargo/bin/tool"), "tool\n")
+		plant(t, filepath.Join(p.outside, "named"), "named\n")
 		pol := p.base()
 		pol.Secrets, pol.Hidden = []string{p.root + "/.env"}, []string{p.root + "/deep/key.pem"}
 		for _, read := range [][]string{nil, {p.Home}} {
@@ -214,7 +214,7 @@ func TestBwrapSecrets(t *testing.T) {
 func TestBwrapWrite(t *testing.T) {
 	both(t, func(t *testing.T) {
 		p := settle(t, Bwrap)
-		put(t, filepath.Join(p.outside, "in/file"), "text\n")
+		plant(t, filepath.Join(p.outside, "in/file"), "text\n")
 		pol := p.base()
 		pol.Read, pol.Write = []string{p.outside + "/in"}, []string{p.outside + "/in/file"}
 		r := p.run(t, pol, `cat $OUT/in/file; echo more >> $OUT/in/file; echo x > $OUT/in/new; echo x > $OUT/new; true`)
@@ -235,7 +235,7 @@ func TestBwrapCaches(t *testing.T) {
 	both(t, func(t *testing.T) {
 		p := settle(t, Bwrap)
 		cache, absent := filepath.Join(p.Home, ".cache/go-build"), filepath.Join(p.Home, ".cache/none")
-		put(t, cache+"/host", "host\n")
+		plant(t, cache+"/host", "host\n")
 		pol := p.base()
 		pol.Caches = []string{cache, absent}
 		r := p.run(t, pol, `cat ~/.cache/go-build/host && echo poison > ~/.cache/go-build/host && echo x > ~/.cache/go-build/new && echo y > ~/.cache/none/new`)

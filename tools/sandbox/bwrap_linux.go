@@ -27,6 +27,7 @@ const installBwrap = "apt-get install bubblewrap (dnf install bubblewrap, pacman
 // sandbox, others each in one of its own.
 type bubble struct {
 	Settings
+	bare   bool     // namespaces of our own in place of bubblewrap
 	self   *os.File // the program of the processes inside
 	stage  *stage   // nil where we have no namespaces of our own beside bubblewrap's
 	caches *caches
@@ -49,6 +50,11 @@ func openBwrap(s Settings) (Sandbox, error) {
 	if err := bwrapVersion(); err != nil {
 		return nil, err
 	}
+	return openBubble(s, false)
+}
+
+// openBubble opens a sandbox of bubblewrap, or of our own namespaces.
+func openBubble(s Settings, bare bool) (Sandbox, error) {
 	if s.Self == "" {
 		s.Self = "/proc/self/exe"
 	}
@@ -63,7 +69,7 @@ func openBwrap(s Settings) (Sandbox, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the program for the inside: %w", err)
 	}
-	b := &bubble{Settings: s, self: self, hidden: s.unread(), cells: map[*held]bool{}}
+	b := &bubble{Settings: s, bare: bare, self: self, hidden: s.unread(), cells: map[*held]bool{}}
 	if b.stage, err = openStage(self); err == nil { // what does not start here is told by the first cue
 		if _, err = b.stage.ask(cue{}); err != nil && err.Error() != unknownCue {
 			b.notes = append(b.notes, "package caches of the host are not read: "+err.Error())
@@ -113,7 +119,11 @@ func bwrapVersion() error {
 }
 
 func (b *bubble) Enforcement() Enforcement {
-	return Enforcement{Tier: Bwrap, Writes: true, Reads: true, Network: true, Sockets: true, Processes: true, Protected: true, Limits: true,
+	tier := Bwrap
+	if b.bare {
+		tier = Namespaces
+	}
+	return Enforcement{Tier: tier, Writes: true, Reads: true, Network: true, Sockets: true, Processes: true, Protected: true, Limits: true,
 		Notes: append([]string{"a hard link that was made before leads out of the workspace", "protected paths that do not exist yet are held by a comparison after the run"}, b.notes...)}
 }
 
@@ -157,7 +167,7 @@ var errClosed = errors.New("the sandbox is closed")
 // cell returns where a command of p runs, and what to call when it is over.
 func (b *bubble) cell(ctx context.Context, p *Policy, files *plan) (kept, func(), error) {
 	if p.Base() {
-		s, err := b.shared(files, p.Limits)
+		s, err := b.shared(files, p)
 		if err != nil {
 			return kept{}, nil, err
 		}
@@ -173,11 +183,11 @@ func (b *bubble) cell(ctx context.Context, p *Policy, files *plan) (kept, func()
 	if err := ctx.Err(); err != nil {
 		return kept{}, nil, err
 	}
-	return b.own(p, files)
+	return b.alone(p, files)
 }
 
-// own starts a sandbox for one command.
-func (b *bubble) own(p *Policy, files *plan) (kept, func(), error) {
+// alone starts a sandbox for one command.
+func (b *bubble) alone(p *Policy, files *plan) (kept, func(), error) {
 	mine, theirs, err := pair()
 	if err != nil {
 		return kept{}, nil, err
@@ -189,7 +199,13 @@ func (b *bubble) own(p *Policy, files *plan) (kept, func(), error) {
 			args = append(args, "--ro-bind", path, path) // what bubblewrap itself covers, and more
 		}
 	}
-	w, err := b.boot(args, theirs, "head")
+	expect, err := files.expect(p.Roots)
+	if err != nil {
+		mine.Close()
+		theirs.Close()
+		return kept{}, nil, err
+	}
+	w, err := b.boot(args, theirs, "head", expect)
 	theirs.Close()
 	if err != nil {
 		mine.Close()
@@ -229,8 +245,9 @@ type wrapper struct {
 // boot starts bubblewrap with our own part in it: descriptor 3 is its socket, 4
 // its program. That the pipe of its stderr ends says that all are gone: commands
 // do not have it.
-func (b *bubble) boot(args []string, socket *os.File, part string) (*wrapper, error) {
-	args = append(append([]string{"bwrap"}, args...), "--", "/proc/self/fd/4", inside, part)
+func (b *bubble) boot(args []string, socket *os.File, part ...string) (*wrapper, error) {
+	args = append(append([]string{"bwrap"}, args...), "--", "/proc/self/fd/4", inside)
+	args = append(args, part...)
 	r, errs, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -239,12 +256,12 @@ func (b *bubble) boot(args []string, socket *os.File, part string) (*wrapper, er
 	w := &wrapper{said: &tail{}, gone: make(chan struct{})}
 	if b.stage != nil {
 		var answer reply
-		if answer, err = b.stage.ask(cue{Start: args}, socket, errs); err == nil {
+		if answer, err = b.stage.ask(cue{Start: args, Bare: b.bare}, socket, errs); err == nil {
 			w.process, err = os.FindProcess(answer.PID) // holds a pidfd
 		}
 	} else {
-		cmd := &exec.Cmd{Path: bwrapPath, Args: args, Dir: "/", Env: []string{}, Stderr: errs, ExtraFiles: []*os.File{socket, b.self},
-			SysProcAttr: &syscall.SysProcAttr{Setsid: true}}
+		path, argv, sys := builder(b.bare, args)
+		cmd := &exec.Cmd{Path: path, Args: argv, Dir: "/", Env: []string{}, Stderr: errs, ExtraFiles: []*os.File{socket, b.self}, SysProcAttr: sys}
 		if err = cmd.Start(); err == nil {
 			w.process = cmd.Process
 			go func() { _ = cmd.Wait() }()
@@ -252,7 +269,7 @@ func (b *bubble) boot(args []string, socket *os.File, part string) (*wrapper, er
 	}
 	if err != nil {
 		r.Close()
-		return nil, fmt.Errorf("start %s: %w", bwrapPath, err)
+		return nil, fmt.Errorf("start the sandbox: %w", err)
 	}
 	go func() {
 		defer close(w.gone)

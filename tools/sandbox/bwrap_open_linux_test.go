@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -205,4 +206,73 @@ func TestBwrapCancelled(t *testing.T) {
 	if r := p.run(t, p.base(), "echo works"); r.out != "works\n" {
 		t.Errorf("after errors: %+v", r)
 	}
+}
+
+// TestBwrapSwapped: a sandbox in which something else lies at the place of a
+// protected path, since a command put a link there meanwhile, runs nothing.
+func TestBwrapSwapped(t *testing.T) {
+	both(t, func(t *testing.T) {
+		p := settle(t, Bwrap)
+		b := p.inner()
+		plant(t, p.root+"/pkg/.vscode/tasks.json", "{}")
+		plant(t, p.root+"/sub/file", "")
+		plant(t, p.outside+"/file", "")
+		pol := p.base()
+		pol.Protected, pol.Hidden = []string{p.root + "/pkg/.vscode"}, []string{p.root + "/sub/file"}
+		start := func(args func([]string) []string) (session, alone error) {
+			files, err := b.files(pol, b.caches, b.hidden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			files.args = args(files.args)
+			s, err := b.openSession(files, "test", pol)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.close()
+			k, session := s.cell(context.Background())
+			if session == nil {
+				k.discard()
+			}
+			k, done, alone := b.alone(pol, files)
+			if alone == nil {
+				k.conn.Close()
+				done()
+			}
+			return session, alone
+		}
+		if session, alone := start(func(a []string) []string { return a }); session != nil || alone != nil {
+			t.Fatalf("the control: %v, %v", session, alone)
+		}
+		swap := func(path, by string) func([]string) []string {
+			return func(args []string) []string {
+				out := append([]string{}, args...)
+				for i := range out {
+					if i > 0 && out[i] == path && out[i-1] == path { // where it is mounted
+						out[i] = by
+					} else if i > 0 && i+1 < len(out) && out[i] == path && out[i+1] == path && by == p.outside {
+						out[i] = by // what is mounted
+					}
+				}
+				return out
+			}
+		}
+		for name, f := range map[string]func([]string) []string{
+			"what a pin shows":  swap(p.root+"/pkg", p.outside),
+			"where a pin lies":  swap(p.root+"/pkg", p.root+"/sub"),
+			"a protected path":  swap(p.root+"/pkg/.vscode", p.root+"/sub"),
+			"a mount more":      func(a []string) []string { return append(a, "--bind", p.outside, p.root+"/sub") },
+			"a mount more over": func(a []string) []string { return append(a, "--bind", p.outside, p.root+"/pkg") },
+			"a hidden path": func(a []string) []string {
+				i := slices.Index(a, p.root+"/sub/file")
+				return slices.Delete(slices.Clone(a), i-2, i+1)
+			},
+		} {
+			for i, err := range func() []error { a, b := start(f); return []error{a, b} }() {
+				if err == nil || !strings.Contains(err.Error(), "changed while") && name != "a protected path" {
+					t.Errorf("%s, %d: %v", name, i, err)
+				}
+			}
+		}
+	})
 }

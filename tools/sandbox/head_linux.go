@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
-	"slices"
 	"strconv"
 	"sync"
 	"syscall"
@@ -22,7 +21,7 @@ import (
 // namespace, which is gone with all that is in it when the head ends. It starts
 // the command with no capabilities and a seccomp filter, reaps, tells how the
 // command ended, and ends what is left when it is told to or the server is gone.
-// With the argument "proc" it mounts its own /proc first.
+// Its argument is what must be mounted, or fromAgent.
 func head(args []string) error {
 	if err := shut(); err != nil {
 		return err
@@ -30,10 +29,15 @@ func head(args []string) error {
 	if os.Getpid() != 1 {
 		return errors.New("not the first process of its namespace")
 	}
-	if slices.Contains(args, "proc") {
-		if err := freshProc(); err != nil {
+	if len(args) != 1 {
+		return errors.New("no word of what is mounted")
+	}
+	if args[0] != fromAgent {
+		if err := asExpected(args[0]); err != nil {
 			return err
 		}
+	} else if err := freshProc(); err != nil {
+		return err
 	}
 	// Signals of the command to its head do nothing: handlers, as what is ignored
 	// would be ignored by the command too.
@@ -52,6 +56,10 @@ func head(args []string) error {
 	go h.reap()
 	return h.serve()
 }
+
+// fromAgent tells a head that an agent has compared what is mounted, and that it
+// has to mount its own /proc.
+const fromAgent = "proc"
 
 // freshProc gives this PID namespace its own /proc, in this mount namespace.
 func freshProc() error {
@@ -180,36 +188,10 @@ func (h *heading) launch(l *launch, files []*os.File) error {
 
 // enterFenced is what namespaces leave to do.
 func enterFenced(l *launch) error {
-	if err := powerless(); err != nil {
+	if err := keepCaps(nil); err != nil {
 		return err
 	}
 	return filter{Sockets: ipSockets, Unix: l.Unix}.load()
-}
-
-// powerless takes every capability from the calling thread and what it starts,
-// also from a user 0, for ever.
-func powerless() error {
-	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
-		return fmt.Errorf("no_new_privs: %w", err)
-	}
-	for i := uintptr(0); i < 64; i++ {
-		if set, err := unix.PrctlRetInt(unix.PR_CAPBSET_READ, i, 0, 0, 0); err != nil {
-			break
-		} else if set == 1 {
-			if err := unix.Prctl(unix.PR_CAPBSET_DROP, i, 0, 0, 0); err != nil {
-				return fmt.Errorf("drop capability %d: %w", i, err)
-			}
-		}
-	}
-	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
-		return fmt.Errorf("drop ambient capabilities: %w", err)
-	}
-	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	var none [2]unix.CapUserData
-	if err := unix.Capset(&header, &none[0]); err != nil {
-		return fmt.Errorf("drop capabilities: %w", err)
-	}
-	return nil
 }
 
 // reap waits for all children, those that were left to it too.

@@ -19,6 +19,9 @@ type plan struct {
 	last map[string]string
 }
 
+// mask is how a file is planned that is not read.
+const mask = "mask"
+
 // Sizes of what is private, in bytes.
 const (
 	privateTmp  = 4 << 30
@@ -136,7 +139,7 @@ func (m *plan) hide(hidden []string) {
 		}
 		if st, err := os.Stat(path); err != nil || !st.IsDir() {
 			m.args = append(m.args, "--ro-bind", os.DevNull, path)
-			m.last[path] = "--ro-bind"
+			m.last[path] = mask
 			continue
 		}
 		m.args = append(m.args, "--perms", "0000", "--size", "4096", "--tmpfs", path, "--remount-ro", path)
@@ -184,7 +187,7 @@ func (m *plan) above(path string) (place, how string) {
 // visible reports whether the host's path is seen.
 func (m *plan) visible(path string) bool {
 	_, how := m.above(path)
-	return how != "--tmpfs"
+	return how != "--tmpfs" && how != mask
 }
 
 // writable returns the planned place by which path can be written; "" if it

@@ -37,7 +37,7 @@ type session struct {
 
 // shared returns the open session, opened or replaced as files ask for, with the
 // caller as a user of it. It is nil where sessions do not work.
-func (b *bubble) shared(files *plan, limits Limits) (*session, error) {
+func (b *bubble) shared(files *plan, p *Policy) (*session, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed {
@@ -51,7 +51,7 @@ func (b *bubble) shared(files *plan, limits Limits) (*session, error) {
 		b.retire(b.session)
 	}
 	if b.session == nil {
-		s, err := b.openSession(files, key, limits)
+		s, err := b.openSession(files, key, p)
 		if err != nil {
 			return nil, err
 		}
@@ -66,21 +66,27 @@ func (b *bubble) shared(files *plan, limits Limits) (*session, error) {
 
 // openSession starts a sandbox with an agent in it. It sees the host's /proc, as
 // heads could not mount their own without; commands see only that of their own.
-func (b *bubble) openSession(files *plan, key string, limits Limits) (*session, error) {
+func (b *bubble) openSession(files *plan, key string, p *Policy) (*session, error) {
 	mine, theirs, err := pair()
 	if err != nil {
 		return nil, err
 	}
 	args := append(fence(&Policy{}), "--as-pid-1", "--cap-drop", "ALL", "--cap-add", "CAP_SYS_ADMIN", "--cap-add", "CAP_SETPCAP")
 	args = append(append(args, files.args...), "--bind", "/proc", "/proc")
-	w, err := b.boot(args, theirs, "agent")
+	expect, err := files.expect(p.Roots)
+	if err != nil {
+		mine.Close()
+		theirs.Close()
+		return nil, err
+	}
+	w, err := b.boot(args, theirs, "agent", expect)
 	theirs.Close()
 	if err != nil {
 		mine.Close()
 		return nil, err
 	}
 	s := &session{key: key, id: strings.ToLower(rand.Text()[:8]), w: w, conn: mine, ready: make(chan kept, ahead)}
-	go s.collect(b.groups, limits)
+	go s.collect(b.groups, p.Limits)
 	for range ahead {
 		if _, err := mine.Write([]byte{0}); err != nil {
 			s.close()

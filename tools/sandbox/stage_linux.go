@@ -20,6 +20,7 @@ import (
 type cue struct {
 	Overlay *overlay `json:",omitempty"`
 	Start   []string `json:",omitempty"` // arguments of bubblewrap; its socket and stderr travel beside it
+	Bare    bool     `json:",omitempty"` // start our own namespaces with them instead
 }
 
 // unknownCue answers a cue that says nothing: so the stage tells that it stands.
@@ -93,8 +94,9 @@ func (q *cue) play(self *os.File, files []*os.File, r *reply) error {
 			return err
 		}
 		defer null.Close()
-		r.PID, err = syscall.ForkExec(bwrapPath, q.Start, &syscall.ProcAttr{Dir: "/", Env: []string{},
-			Files: []uintptr{null.Fd(), null.Fd(), files[1].Fd(), files[0].Fd(), self.Fd()}, Sys: &syscall.SysProcAttr{Setsid: true}})
+		path, argv, sys := builder(q.Bare, q.Start)
+		r.PID, err = syscall.ForkExec(path, argv, &syscall.ProcAttr{Dir: "/", Env: []string{},
+			Files: []uintptr{null.Fd(), null.Fd(), files[1].Fd(), files[0].Fd(), self.Fd()}, Sys: sys})
 		return err
 	}
 	return errors.New(unknownCue)

@@ -4,6 +4,7 @@ package sandbox
 func tiers() []tier {
 	return []tier{
 		{Bwrap, openBwrap},
+		{Namespaces, openNamespaces},
 		{Landlock, openLandlock},
 		{Docker, openDocker}, {Podman, openPodman},
 	}
