@@ -102,3 +102,14 @@ func BenchmarkWrite(b *testing.B) {
 		}
 	}
 }
+
+// Bringing back a tree that was deleted.
+func BenchmarkUndo(b *testing.B) {
+	w := newWorld(b, Limits{}).tree(5_000)
+	for range b.N {
+		b.StopTimer()
+		r := w.call(code, "rm -rf d*")
+		b.StartTimer()
+		w.undone(r)
+	}
+}

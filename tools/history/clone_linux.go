@@ -11,3 +11,6 @@ import (
 func clone(to, from *os.File) error {
 	return unix.IoctlFileClone(int(to.Fd()), int(from.Fd()))
 }
+
+// flush waits until the file system of dir has all on disk.
+func flush(dir *os.File) error { return unix.Syncfs(int(dir.Fd())) }

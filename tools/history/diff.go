@@ -16,9 +16,19 @@ type Change struct {
 	After  *Entry
 }
 
+// states reads states of trees from the store, each listing once. It is not safe
+// for concurrent use.
+type states struct {
+	store *Store
+	memo  map[string][]Entry // by hash
+	size  int                // entries in memo
+}
+
+func (s *Store) states() *states { return &states{store: s, memo: map[string][]Entry{}} }
+
 // diff calls each with what differs between two states of path, a directory
 // before what is below it.
-func (s *Store) diff(path string, before, after *Entry, each func(Change)) error {
+func (s *states) diff(path string, before, after *Entry, each func(Change)) error {
 	if !same(before, after) {
 		each(Change{path, before, after})
 	}
@@ -63,15 +73,30 @@ func (s *Store) diff(path string, before, after *Entry, each func(Change)) error
 
 // children are the entries of a directory; none where e is not one, or where
 // nothing of it is kept.
-func (s *Store) children(e *Entry) ([]Entry, error) {
+func (s *states) children(e *Entry) ([]Entry, error) {
 	if !e.isDir() || e.Hash == "" {
 		return nil, nil
 	}
-	return s.listing(e.Hash)
+	if known, ok := s.memo[e.Hash]; ok {
+		return known, nil
+	}
+	entries, err := s.store.listing(e.Hash)
+	if err != nil {
+		return nil, err
+	}
+	if s.size += len(entries); s.size > mostRemembered {
+		s.memo, s.size = map[string][]Entry{}, len(entries)
+	}
+	s.memo[e.Hash] = entries
+	return entries, nil
 }
 
 // Changes are what a call did, as far as is known.
 func (s *Store) Changes(r *Record) (changes []Change, err error) {
+	return s.states().changes(r)
+}
+
+func (s *states) changes(r *Record) (changes []Change, err error) {
 	for _, spot := range r.Places {
 		if err := s.diff(string(spot.Path), spot.Before, spot.After, func(c Change) { changes = append(changes, c) }); err != nil {
 			return nil, err
@@ -82,7 +107,7 @@ func (s *Store) Changes(r *Record) (changes []Change, err error) {
 
 // at returns the entry of path in a state of the places of r; known is false
 // where path lies in none.
-func (s *Store) at(r *Record, path string, state func(Spot) *Entry) (e *Entry, known bool, err error) {
+func (s *states) at(r *Record, path string, state func(Spot) *Entry) (e *Entry, known bool, err error) {
 	for _, spot := range r.Places {
 		if !within(path, string(spot.Path)) || spot.Shallow && path != string(spot.Path) {
 			continue
@@ -94,7 +119,7 @@ func (s *Store) at(r *Record, path string, state func(Spot) *Entry) (e *Entry, k
 }
 
 // find follows rest, "" or "/a/b", below the directory e.
-func (s *Store) find(e *Entry, rest string) (*Entry, error) {
+func (s *states) find(e *Entry, rest string) (*Entry, error) {
 	for rest != "" {
 		entries, err := s.children(e)
 		if err != nil {

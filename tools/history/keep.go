@@ -141,7 +141,7 @@ func (s *Store) after(ctx context.Context, r *Record) error {
 		if spot.After, err = w.snapshot(string(spot.Path), spot.Shallow); err != nil {
 			return fmt.Errorf("history: %w", err)
 		}
-		err := s.diff(string(spot.Path), spot.Before, spot.After, func(c Change) {
+		err := s.states().diff(string(spot.Path), spot.Before, spot.After, func(c Change) {
 			switch {
 			case c.Before == nil:
 				r.Made++

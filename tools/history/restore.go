@@ -140,6 +140,18 @@ func (e *Entry) attributes() place.Attributes {
 	return place.Attributes{Mode: e.Mode, Uid: e.Uid, Gid: e.Gid, Modified: time.Unix(0, e.Modified)}
 }
 
+// sync waits until what was restored in the places of r is on disk. It is in the
+// store as well, so a fault of it is none of the undoing.
+func (s *Store) sync(r *Record) {
+	for _, spot := range r.Places {
+		if fd, err := unix.Open(filepath.Dir(string(spot.Path)), scan, 0); err == nil {
+			f := os.NewFile(uintptr(fd), string(spot.Path))
+			_ = flush(f)
+			f.Close()
+		}
+	}
+}
+
 // forget takes back the record of an undoing that was not carried out.
 func (s *Store) forget(r *Record) {
 	_ = os.Remove(filepath.Join(s.dir, "calls", r.file)) // else a call that changed nothing

@@ -67,12 +67,13 @@ func (s *Store) Undo(ctx context.Context, r *Record, o Options) (*Undoing, error
 	if err := s.before(ctx, now); err != nil {
 		return nil, err
 	}
-	err := s.plan(u, r, now)
+	err := (&planner{s.states(), u, r, now, nil}).plan()
 	if err != nil || o.DryRun || len(u.Refused) > 0 && !o.Force || len(u.Todo) == 0 {
 		s.forget(now)
 		return u, err
 	}
 	s.carryOut(u)
+	s.sync(now)
 	u.ID, u.Done = now.Call, true
 	if err := s.after(ctx, now); err != nil {
 		return u, err
@@ -95,42 +96,50 @@ func (s *Store) mark(r *Record) error {
 	return s.save(r)
 }
 
-// plan finds what there is to do. now is the state of r's places at this moment.
-func (s *Store) plan(u *Undoing, r, now *Record) error {
+// planner finds what there is to do to undo r.
+type planner struct {
+	*states
+	u      *Undoing
+	r, now *Record // now: the state of r's places at this moment
+	others []other
+}
+
+func (p *planner) plan() error {
+	u, r, now := p.u, p.r, p.now
 	if r.Ended.IsZero() {
 		u.Refused = append(u.Refused, Problem{"", "the call has not ended, or the server did not live to see it: its changes cannot be told from later ones"})
 		for i := range r.Places {
 			r.Places[i].After = now.Places[i].Before
 		}
 	}
-	changes, err := s.Changes(r)
+	changes, err := p.changes(r)
 	if err != nil {
 		return fmt.Errorf("history: %w", err)
 	}
-	others, err := s.others(r)
-	if err != nil {
+	if p.others, err = p.store.others(r); err != nil {
 		return err
 	}
 	for _, c := range changes {
-		cur, _, err := s.at(now, c.Path, func(p Spot) *Entry { return p.Before })
+		cur, _, err := p.at(p.now, c.Path, before)
 		if err != nil {
 			return fmt.Errorf("history: %w", err)
 		}
 		if same(cur, c.Before) && (c.Before == nil || c.Before.Lost == "") {
 			continue // it is so already
 		}
-		s.consider(u, c, cur, others)
+		p.consider(c, cur)
 	}
-	return s.kept(u, now, changes)
+	return p.kept(changes)
 }
 
 // consider adds what is to be done about one change; cur is what is there now.
-func (s *Store) consider(u *Undoing, c Change, cur *Entry, others []other) {
+func (p *planner) consider(c Change, cur *Entry) {
+	u := p.u
 	step := Step{Path: Name(c.Path), Do: "restore", before: c.Before, now: cur}
 	refuse := func(why string) { u.Refused = append(u.Refused, Problem{Name(c.Path), why}) }
 	if !same(cur, c.After) {
-		refuse("it was changed since" + s.culprit(c.Path, others, false))
-	} else if who := s.culprit(c.Path, others, true); who != "" {
+		refuse("it was changed since" + p.culprit(c.Path, false))
+	} else if who := p.culprit(c.Path, true); who != "" {
 		refuse("it was changed" + who)
 	}
 	switch {
@@ -142,7 +151,7 @@ func (s *Store) consider(u *Undoing, c Change, cur *Entry, others []other) {
 	case c.Before.Lost != "" && !(c.Before.isDir() && c.Before.Hash != ""):
 		refuse("it was not kept: " + c.Before.Lost)
 		return
-	case c.Before.isFile() && !s.has(c.Before.Hash, c.Before.Size):
+	case c.Before.isFile() && !p.store.has(c.Before.Hash, c.Before.Size):
 		refuse("its content is no longer in the history")
 		return
 	case c.Before.isDir() && cur.isDir():
@@ -156,7 +165,8 @@ func (s *Store) consider(u *Undoing, c Change, cur *Entry, others []other) {
 
 // kept adds what would be taken along with directories that the call made or
 // that take the place of what it removed: names that came since.
-func (s *Store) kept(u *Undoing, now *Record, changes []Change) error {
+func (p *planner) kept(changes []Change) error {
+	u := p.u
 	made := map[string]bool{}
 	for _, c := range changes {
 		made[c.Path] = true
@@ -165,9 +175,9 @@ func (s *Store) kept(u *Undoing, now *Record, changes []Change) error {
 		if c.Before.isDir() || !c.After.isDir() {
 			continue
 		}
-		cur, _, err := s.at(now, c.Path, func(p Spot) *Entry { return p.Before })
+		cur, _, err := p.at(p.now, c.Path, before)
 		if err == nil && cur.isDir() {
-			err = s.diff(c.Path, nil, cur, func(d Change) {
+			err = p.diff(c.Path, nil, cur, func(d Change) {
 				if !made[d.Path] {
 					u.Refused = append(u.Refused, Problem{Name(d.Path), "it came since, in a directory that the call made"})
 				}
@@ -181,6 +191,10 @@ func (s *Store) kept(u *Undoing, now *Record, changes []Change) error {
 	u.Refused = slices.CompactFunc(u.Refused, func(a, b Problem) bool { return a.Path == b.Path && a.Path != "" })
 	return nil
 }
+
+// The two states of a place.
+func before(s Spot) *Entry { return s.Before }
+func after(s Spot) *Entry  { return s.After }
 
 // other is a call that may have changed the same places; beside says that it
 // ran at the same time, and not only later.
@@ -204,17 +218,17 @@ func (s *Store) others(r *Record) (list []other, err error) {
 
 // culprit names the call that changed path; with beside only one that ran at
 // the same time as the call that is undone.
-func (s *Store) culprit(path string, others []other, beside bool) string {
-	for _, o := range others {
+func (p *planner) culprit(path string, beside bool) string {
+	for _, o := range p.others {
 		if beside && !o.beside {
 			continue
 		}
-		before, known, err := s.at(o.Record, path, func(p Spot) *Entry { return p.Before })
+		was, known, err := p.at(o.Record, path, before)
 		if !known || err != nil {
 			continue
 		}
-		after, _, err := s.at(o.Record, path, func(p Spot) *Entry { return p.After })
-		if err != nil || same(before, after) {
+		is, _, err := p.at(o.Record, path, after)
+		if err != nil || same(was, is) {
 			continue
 		}
 		if o.beside {

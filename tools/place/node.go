@@ -39,7 +39,8 @@ type Attributes struct {
 }
 
 // Fill puts a new regular file in the slot's place, in one step. What stands
-// there must be what the slot stands for, and no directory.
+// there must be what the slot stands for, and no directory. Unlike Put it does
+// not wait for the disk.
 func (s *Slot) Fill(write func(*os.File) error, a Attributes) error {
 	return s.replace(func(dir int, temp string) error {
 		err := create(dir, temp, 0o600, func(f *os.File) error {
@@ -99,10 +100,8 @@ func (s *Slot) replace(fill func(dir int, temp string) error) error {
 	}
 	if err != nil {
 		_ = unix.Unlinkat(dir, temp, 0)
-		return err
 	}
-	s.syncDir()
-	return nil
+	return err
 }
 
 // Remove removes what the slot stands for: a directory only where it is empty.

@@ -87,7 +87,7 @@ func (s *Slot) Put(data []byte) error {
 			return &os.PathError{Op: "write", Path: s.Path, Err: err}
 		}
 	}
-	return s.replace(func(dir int, temp string) error {
+	err := s.replace(func(dir int, temp string) error {
 		return create(dir, temp, mode, func(f *os.File) error {
 			_, err := f.Write(data)
 			if err == nil && s.Exists {
@@ -95,9 +95,16 @@ func (s *Slot) Put(data []byte) error {
 				// set-id bits vouch for the content that goes, as write(2) sees it
 				err = owned(f, Attributes{Mode: uint32(s.st.Mode), Uid: s.st.Uid, Gid: s.st.Gid})
 			}
+			if err == nil {
+				err = f.Sync()
+			}
 			return err
 		})
 	})
+	if err == nil {
+		s.syncDir()
+	}
+	return err
 }
 
 // create makes the file name in dir, which must not exist, with what write puts
@@ -108,9 +115,7 @@ func create(dir int, name string, mode uint32, write func(*os.File) error) error
 		return fmt.Errorf("make a temporary file beside it: %w", err)
 	}
 	f := os.NewFile(uintptr(fd), name)
-	if err = write(f); err == nil {
-		err = f.Sync()
-	}
+	err = write(f)
 	if e := f.Close(); err == nil {
 		err = e
 	}
