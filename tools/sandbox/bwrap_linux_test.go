@@ -53,6 +53,9 @@ func settle(t testing.TB, tier Tier) *place {
 	if p.sb, err = Open(p.Settings); err != nil {
 		t.Fatal(err)
 	}
+	if got := p.sb.Enforcement().Tier; got != tier {
+		t.Fatalf("opened %s, want %s", got, tier)
+	}
 	t.Cleanup(func() {
 		if err := p.sb.Close(); err != nil {
 			t.Errorf("close: %v", err)
