@@ -111,6 +111,7 @@ func (j *job) run(ctx context.Context) *Result {
 		res.Reason = d.Reason
 	}
 	if j.detached {
+		told(res, note)
 		return res
 	}
 	if err := j.finish(res); err != nil {

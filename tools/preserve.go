@@ -38,6 +38,11 @@ func (j *job) preserved(ctx context.Context, kept *history.Kept, note string, re
 	if err := kept.Done(ctx); err != nil {
 		note = "this call can be undone only by force: " + err.Error()
 	}
+	told(res, note)
+}
+
+// told adds a note to a result.
+func told(res *Result, note string) {
 	if note != "" {
 		res.Text += "\n[" + note + "]"
 	}

@@ -65,7 +65,7 @@ func undo(s streams, args []string) (int, error) {
 	defer stop()
 	u, err := s.undo(ctx, kept, log, r, history.Options{DryRun: *dry, Force: *force, ID: "undo-" + strings.ToLower(rand.Text()[:16]), Tool: "undo"}, dir)
 	if err != nil {
-		return 0, err
+		return 0, errors.New(oneLine(err.Error())) // it can name a path of the workspace
 	}
 	code := 0
 	if len(u.Failed) > 0 || !u.Done && len(u.Refused) > 0 && !*force {
