@@ -37,7 +37,8 @@ func (w *when) touchesPath(v *view, e *guard.Effect) chance {
 		return no
 	}
 	typed := v.written(e)
-	if w.path.touches(v.Roots, e.Target, e.Exact && e.Deep) || typed != "" && w.path.touches(v.Roots, typed, e.Exact && e.Deep) {
+	all := e.Exact && takesAll(e)
+	if w.path.touches(v.Roots, e.Target, all) || typed != "" && w.path.touches(v.Roots, typed, all) {
 		return sure
 	}
 	if !e.Exact && w.path.touches(v.Roots, e.Target, true) {
@@ -45,6 +46,10 @@ func (w *when) touchesPath(v *view, e *guard.Effect) chance {
 	}
 	return no
 }
+
+// takesAll reports whether e is about everything below its target: so is also
+// what removes or moves a directory by its name.
+func takesAll(e *guard.Effect) bool { return e.Deep || e.Kind == guard.Delete }
 
 func (w *when) touchesHost(e *guard.Effect) chance {
 	switch {

@@ -51,7 +51,7 @@ func newView(c *guard.EvalContext, home string) *view {
 	for i := range c.Facts.Effects {
 		e := &c.Facts.Effects[i]
 		v.hidden = v.hidden || e.Kind == guard.Unknown
-		v.open = v.open || !e.Exact || e.Deep || onDisk(e.Kind) && !path.IsAbs(e.Target)
+		v.open = v.open || !e.Exact || takesAll(e) || onDisk(e.Kind) && !path.IsAbs(e.Target)
 		if e.Kind == guard.Code || c.ToolName != bash {
 			files = append(files, e.Target)
 		}
