@@ -41,7 +41,8 @@ type job struct {
 	first  judged         // for the history
 	answer elicit.Answer  // what came of the question
 	offer  *guard.Pattern // what always would cover; nil where it is no choice
-	waits  string         // where the call waits for a person, in sentences
+	left   bool           // the call waits for a person elsewhere
+	waits  string         // where, or why not, in sentences
 }
 
 // request is the bound arguments of a tool: what they would do, how that is

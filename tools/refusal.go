@@ -41,8 +41,12 @@ func (j *job) unapproved(d *guard.Decision, a elicit.Answer) *Result {
 	if a.Outcome == elicit.Unsupported && j.call.Transport == "run" {
 		sentence = "This needs a person's approval, and there is no terminal to ask in. Nothing ran. Run it in a terminal."
 	}
+	if j.left { // what to do now is said by where it waits
+		sentence, _, _ = strings.Cut(sentence, "Nothing ran. ")
+		sentence += "Nothing ran."
+	}
 	if j.waits != "" {
-		sentence = cut(sentence) + j.waits
+		sentence += " " + j.waits
 	}
 	if d.GrantFault != "" {
 		sentence += "\n[approvals could not be looked up: " + d.GrantFault + "]"

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"handrail/elicit"
@@ -96,15 +95,9 @@ func (j *job) leave(ctx context.Context, q elicit.Question) {
 	case w.State == store.Denied:
 		j.answer.Outcome = elicit.Declined
 	default:
+		j.left = true
 		j.waits = fmt.Sprintf("The call waits for approval as %s until %s. Tell the user to run `handrail approvals` in a terminal of their own, or `handrail approvals approve %s`; "+
 			"no tool can do that. Once it is approved, make exactly this call again and it runs at once; a changed call is asked about anew.",
 			w.ID, w.Expires.Format("15:04"), w.ID)
 	}
-}
-
-// cut keeps the first two sentences: what happened, and that nothing ran. What
-// to do now is said by where the call waits.
-func cut(sentence string) string {
-	first, _, _ := strings.Cut(sentence, "Nothing ran. ")
-	return first + "Nothing ran. "
 }
