@@ -68,7 +68,7 @@ func (c *cell) launch(p *Policy, cmd *Command, h *held) (*json.Decoder, error) {
 	}
 	l := launch{Path: cmd.Path, Args: cmd.Args, Dir: cmd.Dir, Env: cmd.Env, Land: c.land}
 	if l.Proxy = p.Network == Domains && c.land == nil; l.Proxy {
-		l.Env = proxied(l.Env)
+		l.Env = proxied(l.Env, proxyAddress, p.ProxyToken)
 	}
 	if err := tell(c.conn, order{Run: &l}); err != nil {
 		return nil, err

@@ -40,7 +40,7 @@ func (h *contained) start(ctx context.Context, p *Policy, c *Command) error {
 		if err := h.proxy(ctx, p); err != nil {
 			return err
 		}
-		env = proxied(env)
+		env = proxied(env, proxyAddress, p.ProxyToken)
 	}
 	streams, err := h.own(c)
 	if err != nil {

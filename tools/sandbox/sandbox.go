@@ -88,8 +88,11 @@ type Policy struct {
 	// Network is what the command reaches. With Domains, Proxy gets the listener
 	// that stands in the command's network as HTTP_PROXY, before the command
 	// starts; it is closed when the command has ended.
-	Network Network
-	Proxy   func(net.Listener)
+	// ProxyToken is what that proxy wants of its clients; it must be there where
+	// the listener cannot stand in a network of the command's own (Seatbelt).
+	Network    Network
+	Proxy      func(net.Listener)
+	ProxyToken string
 	// Open runs with the user's rights on files and the whole network, except for
 	// protected paths and Hidden: what a person approved for one escalated run.
 	Open bool
