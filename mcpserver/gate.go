@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"handrail/mcpserver/auth"
 )
 
 const (
@@ -128,35 +130,19 @@ func (h *Host) enter(w http.ResponseWriter, r *http.Request) {
 	server.ServeHTTP(&patient{w, http.NewResponseController(w)}, r)
 }
 
-// Refusal is an authentication error that says more than 401.
-type Refusal struct {
-	// Code is the error of RFC 6750: invalid_token or insufficient_scope. Empty
-	// means that no credential came along.
-	Code string
-	// Scope is what is needed, with insufficient_scope.
-	Scope string
-	err   error
-}
-
-// Refuse makes a Refusal because of err.
-func Refuse(code, scope string, err error) *Refusal { return &Refusal{code, scope, err} }
-
-func (e *Refusal) Error() string { return e.err.Error() }
-func (e *Refusal) Unwrap() error { return e.err }
-
 // refuse answers a request of which is not known who sends it. Why is for the
 // log: who guesses is told nothing.
 func (h *Host) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	h.log().Info("a request was refused", "from", r.RemoteAddr, "err", err)
 	status, challenge := http.StatusUnauthorized, "Bearer"
 	var fields []string
-	var refusal *Refusal
+	var refusal *auth.Refusal
 	if errors.As(err, &refusal) && refusal.Code != "" {
 		fields = append(fields, `error="`+refusal.Code+`"`)
 		if refusal.Scope != "" {
 			fields = append(fields, `scope="`+refusal.Scope+`"`)
 		}
-		if refusal.Code == "insufficient_scope" {
+		if refusal.Code == auth.InsufficientScope {
 			status = http.StatusForbidden
 		}
 	}

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"handrail/mcpserver/auth"
 )
 
 // Tenant is one principal's server with what hangs on it.
@@ -25,7 +27,7 @@ type Tenant struct {
 // serves nobody.
 type Host struct {
 	// Authenticate says who sends a request. An error is answered with 401.
-	Authenticate func(*http.Request) (principal string, err error)
+	Authenticate auth.Method
 	// Open makes the server of a principal, at its first request. An error is
 	// answered with 403: who is known need not be served.
 	Open func(principal string) (*Tenant, error)

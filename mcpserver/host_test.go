@@ -20,6 +20,8 @@ import (
 	"github.com/mark3labs/mcp-go/client"
 	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
+
+	"handrail/mcpserver/auth"
 )
 
 // hosted is a host on loopback with the principals alice and bob, each with a
@@ -40,7 +42,7 @@ func host(t testing.TB, change func(*Host, *Options)) *hosted {
 	h.Host = &Host{Log: log, Farewell: 5 * time.Second, Authenticate: func(r *http.Request) (string, error) {
 		name, ok := strings.CutSuffix(strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "), "-token")
 		if _, known := h.roots[name]; !ok || !known {
-			return "", Refuse("invalid_token", "", errors.New("no such token"))
+			return "", &auth.Refusal{Code: auth.InvalidToken, Err: errors.New("no such token")}
 		}
 		return name, nil
 	}}
