@@ -153,12 +153,14 @@ func TestBwrapRuns(t *testing.T) {
 		p := settle(t, Bwrap)
 		for _, pol := range []*Policy{p.base(), {Roots: p.Roots, Scratch: p.Scratch, Home: p.Home, Read: []string{p.outside}}} {
 			t.Run(fmt.Sprintf("base %v", pol.Base()), func(t *testing.T) {
-				r := p.run(t, pol, `echo out; echo err >&2; pwd; touch made; cat; exit 7`)
+				r := p.run(t, pol, `echo out; echo err >&2; pwd; touch made; touch $TMPDIR/temporary; cat; exit 7`)
 				if r.Code != 7 || r.out != "out\nerr\n"+p.root+"\n" {
 					t.Errorf("got %+v", r)
 				}
-				if _, err := os.Stat(filepath.Join(p.root, "made")); err != nil {
-					t.Error(err)
+				for _, made := range []string{p.root + "/made", p.Scratch + "/temporary"} {
+					if err := os.Remove(made); err != nil {
+						t.Error(err)
+					}
 				}
 				if r := p.run(t, pol, `kill -TERM $$`); r.Code != 143 || r.Signal != 15 {
 					t.Errorf("by a signal: %+v", r)

@@ -61,7 +61,7 @@ func (s *Settings) files(p *Policy, c *caches, u unread) (*plan, error) {
 		}
 	}
 	for _, dir := range []string{s.Scratch, p.Scratch} {
-		if dir != "" && !below([]string{m.writable(dir)}, dir) {
+		if dir != "" && m.writable(dir) == "" {
 			if err := m.must("--bind", dir); err != nil {
 				return nil, err
 			}
