@@ -27,7 +27,7 @@ func child(role string) int {
 
 func work(role string) error {
 	ctx := context.Background()
-	s, err := Open(ctx, Options{Place: os.Getenv("STORE_TEST_PLACE"), Redact: same})
+	s, err := Open(ctx, Options{Place: os.Getenv("STORE_TEST_PLACE"), Redact: redact})
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,74 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"handrail/guard"
+)
+
+func benchStore(b *testing.B) *Store {
+	s, err := Open(context.Background(), Options{Place: filepath.Join(b.TempDir(), "store.db"), Redact: redact})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { s.Close() })
+	return s
+}
+
+// BenchmarkNote is what a decision pays for its history.
+func BenchmarkNote(b *testing.B) {
+	s := benchStore(b)
+	c, d := call("mytool build")
+	for b.Loop() {
+		s.Note(Note{At: time.Now(), Call: c, Decision: d})
+	}
+}
+
+// BenchmarkCover is what a call that asks pays to look for a grant, among 100
+// always grants of its directory of which none fits.
+func BenchmarkCover(b *testing.B) {
+	s := benchStore(b)
+	l := NewLedger(s, believed)
+	for i := range 100 {
+		p, err := guard.PatternOf(call(fmt.Sprintf("mytool x%d", i)))
+		if err == nil {
+			err = l.Add(guard.Grant{Scope: guard.Always, Pattern: p})
+		}
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+	c, d := call("mytool build")
+	for b.Loop() {
+		if _, ok, err := l.Cover(context.Background(), c, d); ok || err != nil {
+			b.Fatal(ok, err)
+		}
+	}
+}
+
+// BenchmarkPreview is what a question pays for "would have covered 14 of your
+// last 200 calls".
+func BenchmarkPreview(b *testing.B) {
+	s := benchStore(b)
+	c, d := call("mytool build")
+	batch := make([]Note, 1000)
+	for i := range batch {
+		batch[i] = Note{At: time.Now(), Call: c, Decision: d}
+	}
+	if err := s.writeNotes(batch, false); err != nil {
+		b.Fatal(err)
+	}
+	p, err := guard.PatternOf(c, d)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		if n, of, err := s.Covered(context.Background(), p, 200); n != 200 || of != 200 || err != nil {
+			b.Fatal(n, of, err)
+		}
+	}
+}
