@@ -42,6 +42,8 @@ type Config struct {
 	// Protected are patterns of files that no tool may change; Patterns
 	// (name:regex) and Keywords flag commands and written content.
 	Protected, Patterns, Keywords []string
+	// Sandbox is what is set about holding commands.
+	Sandbox Sandbox
 	// LLM is what is set about the Guard Agent.
 	LLM LLM
 	// Notice is told what a person should know once while the system runs; it
@@ -87,6 +89,7 @@ func Default() (*Config, error) {
 	return &Config{
 		Fallback: Contain,
 		Profile:  "standard",
+		Sandbox:  Sandbox{Tier: "auto", Packages: []string{"registries"}, Git: []string{"forges"}},
 		Approval: Approval{GrantExpiry: 30 * 24 * time.Hour, PendingExpiry: time.Hour},
 		LLM:      LLM{Use: "auto"},
 		State:    filepath.Join(dirs["XDG_STATE_HOME"], "handrail"),
@@ -122,7 +125,12 @@ func (f Fallback) verdict() guard.Verdict {
 const ManagedFile = "/etc/handrail/config.yaml"
 
 // layers are what a Config was made of, so that projects can be laid over it.
-type layers struct{ managed *layer }
+type layers struct {
+	managed *layer
+	// How it was made, to make it again when a file has changed.
+	at, named string   // the managed file, and what --config said
+	given     []string // by --root
+}
 
 // Load returns the default configuration changed by the managed file, then by a
 // file: the one named, or config.yaml in Dir where it is there; then by the
@@ -135,6 +143,7 @@ func load(managed, file string, roots []string) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.layers = layers{at: managed, named: file, given: roots}
 	if c.layers.managed, err = c.readManaged(managed); err != nil {
 		return nil, err
 	}
@@ -163,7 +172,7 @@ func load(managed, file string, roots []string) (*Config, error) {
 		return nil, err
 	}
 	c.bind()
-	c.own = true
+	c.own, c.trusted = true, OpenTrust(c.State).Has
 	return c, c.place(roots)
 }
 

@@ -39,6 +39,7 @@ type field struct {
 	env    bool // the environment may tighten it
 	adds   bool // the stricter of two lists is both together
 	rests  bool // default_deny speaks about it
+	starts bool // it counts when the server starts
 }
 
 // section groups settings under a key.
@@ -87,6 +88,17 @@ func joined(f field, at func(*Config) *[]string) field {
 func (f field) adding() field {
 	f.adds = true
 	return f
+}
+
+// lively reports whether a change counts while the server runs: what makes rules.
+func (f *field) lively() bool { return f.reach != private && !f.starts }
+
+// starting marks settings that count when the server starts.
+func starting(fields ...field) []field {
+	for i := range fields {
+		fields[i].starts = true
+	}
+	return fields
 }
 
 // leaves calls f for every setting with its path, as in tools.safe_bash.allow.

@@ -24,12 +24,19 @@ type layer struct {
 	name   string // for people: the file as it was named
 	values *Config
 	lines  map[string]int // of the settings that it sets, by path
+
+	project bool // of a project: private settings are errors
 }
 
 // parse reads data as the settings of a file. Every error names file:line.
 // Paths in it are those of the user of c.
 func (c *Config) parse(file string, data []byte) (*layer, error) {
-	l := &layer{name: file, values: &Config{Home: c.Home}, lines: map[string]int{}}
+	return c.parseInto(&layer{name: file}, data)
+}
+
+func (c *Config) parseInto(l *layer, data []byte) (*layer, error) {
+	file := l.name
+	l.values, l.lines = &Config{Home: c.Home}, map[string]int{}
 	var doc yaml.Node
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	if err := dec.Decode(&doc); errors.Is(err, io.EOF) {
@@ -78,6 +85,9 @@ func (l *layer) section(fields []field, prefix string, n *yaml.Node) error {
 				return err
 			}
 			continue
+		}
+		if l.project && f.reach == private {
+			return inLine(key, fmt.Errorf("%s: only the user's own configuration can set this", path))
 		}
 		if err := f.read(l.values, value); err != nil {
 			return inLine(value, prefixed(path, err))

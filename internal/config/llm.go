@@ -41,8 +41,8 @@ func llmSection() field {
 		return func(c *Config) *string { return of(&c.LLM) }
 	}
 	rows := []field{
-		setting("use", "auto (where the server with the model answers when Handrail starts), on (told where it does not, and looked for again) or off.", "auto",
-			at(func(l *LLM) *string { return &l.Use }), word(schema{"enum": []any{"auto", "on", "off", true, false}}, quoted, func(_ *Config, w string) (string, error) { return use(w) }), ranked("off", "auto", "on")),
+		setting("use", "auto (where the server with the model answers when Handrail starts), on (told where it does not, and looked for again), required (as on, and what it was meant to judge is asked about where it cannot be), or off.", "auto",
+			at(func(l *LLM) *string { return &l.Use }), word(schema{"enum": []any{"auto", "on", "required", "off", true, false}}, quoted, func(_ *Config, w string) (string, error) { return use(w) }), ranked("off", "auto", "on", "required")),
 		setting("model", "The model's name on the server.", agent.DefaultModel, at(func(l *LLM) *string { return &l.Model }), plain(nil), first),
 		setting("base_url", "The server's address; one that is not on this machine needs allow_remote.", agent.DefaultHost,
 			at(func(l *LLM) *string { return &l.BaseURL }), plain(func(w string) error {
@@ -88,11 +88,16 @@ func use(w string) (string, error) {
 		return "auto", nil
 	case "on", "true", "1", "yes":
 		return "on", nil
+	case "required":
+		return "required", nil
 	case "off", "false", "0", "no":
 		return "off", nil
 	}
-	return "", fmt.Errorf("want auto, on or off, not %q", w)
+	return "", fmt.Errorf("want auto, on, required or off, not %q", w)
 }
+
+// Wanted reports whether the user asked for the Guard Agent.
+func (l *LLM) Wanted() bool { return l.Use == "on" || l.Use == "required" }
 
 func (l *LLM) turns(w string) error {
 	n, err := strconv.Atoi(w)
@@ -176,7 +181,7 @@ func (c *Config) Agent(notice func(string)) (*agent.Agent, error) {
 	}
 	a, err := agent.New(agent.Options{
 		Host: c.LLM.BaseURL, AllowRemote: c.LLM.AllowRemote, APIKey: c.LLM.APIKey, Model: c.LLM.Model,
-		MaxTurns: c.LLM.MaxTurns, Deadline: c.LLM.Deadline, Scope: c.LLM.Scope, Once: c.LLM.Use != "on", Insist: c.LLM.Insist, Scoring: c.LLM.Scoring,
+		MaxTurns: c.LLM.MaxTurns, Deadline: c.LLM.Deadline, Scope: c.LLM.Scope, Once: !c.LLM.Wanted(), Insist: c.LLM.Insist, Scoring: c.LLM.Scoring,
 		Skills: all, Home: c.Home, Notice: notice,
 	})
 	if err != nil && c.File != "" {

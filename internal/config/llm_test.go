@@ -38,7 +38,7 @@ func TestLLMFile(t *testing.T) {
 	for content, want := range map[string]string{
 		"llm: on\n":                                         "c.yaml:1: llm: want settings",
 		"llm:\n  modle: x\n":                                `c.yaml:2: unknown setting "llm.modle"; did you mean "model"?`,
-		"llm: {use: maybe}\n":                               "want auto, on or off",
+		"llm: {use: maybe}\n":                               "want auto, on, required or off",
 		"llm: {use: on, use: off}\n":                        "set twice",
 		"llm: {max_turns: 0}\n":                             "want 1 to 20",
 		"llm: {deadline: 2m}\n":                             "want 1s to 50s",
