@@ -36,12 +36,11 @@ func newBench(t *testing.T, h http.Handler) *bench {
 	ca := newAuthority(t)
 	b := &bench{t: t, port: ca.site(t, h, "site.example", "other.example")}
 	z := &zone{hosts: map[string]func(int) []string{"site.example": fixed("127.0.0.1"), "other.example": fixed("127.0.0.1")}}
-	p := &Proxy{Resolver: z.serve(t), Open: loopback}
-	addr, heard := start(t, p, "site.example:"+b.port)
+	addr, heard := start(t, &Proxy{Resolver: z.serve(t), Open: loopback}, "site.example:"+b.port)
 	b.heard = heard
 	home := t.TempDir()
-	b.env = append(p.Environment(addr), "PATH="+os.Getenv("PATH"), "HOME="+home, "CURL_CA_BUNDLE="+ca.file, "SSL_CERT_FILE="+ca.file, "GIT_SSL_CAINFO="+ca.file,
-		"NODE_EXTRA_CA_CERTS="+ca.file, "npm_config_cafile="+ca.file, "GIT_TERMINAL_PROMPT=0", "GIT_CONFIG_NOSYSTEM=1")
+	b.env = []string{"http_proxy=http://" + addr, "https_proxy=http://" + addr, "HTTPS_PROXY=http://" + addr, "no_proxy=localhost,127.0.0.1", "PATH=" + os.Getenv("PATH"), "HOME=" + home, "CURL_CA_BUNDLE=" + ca.file, "SSL_CERT_FILE=" + ca.file, "GIT_SSL_CAINFO=" + ca.file,
+		"NODE_EXTRA_CA_CERTS=" + ca.file, "npm_config_cafile=" + ca.file, "GIT_TERMINAL_PROMPT=0", "GIT_CONFIG_NOSYSTEM=1"}
 	return b
 }
 

@@ -130,21 +130,6 @@ func (p *Proxy) Serve(l net.Listener) error {
 	return err
 }
 
-// Environment is what makes programs use the proxy at address (host:port).
-// Names of the loopback are left out: a command's own servers stay reachable.
-func (p *Proxy) Environment(address string) []string {
-	u := url.URL{Scheme: "http", Host: address}
-	if p.Token != "" {
-		u.User = url.UserPassword("handrail", p.Token)
-	}
-	var env []string
-	for _, name := range []string{"http_proxy", "https_proxy", "all_proxy"} {
-		env = append(env, name+"="+u.String(), strings.ToUpper(name)+"="+u.String())
-	}
-	const local = "localhost,127.0.0.1,::1"
-	return append(env, "no_proxy="+local, "NO_PROXY="+local, "NODE_USE_ENV_PROXY=1")
-}
-
 // authorized reports whether r shows the token, as the password of Basic or as
 // a bearer token.
 func (p *Proxy) authorized(r *http.Request) bool {
