@@ -16,9 +16,13 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"handrail/guard"
+	"handrail/tools/sandbox"
 )
 
 func TestMain(m *testing.M) {
+	if code, handled := sandbox.Main(os.Args); handled {
+		os.Exit(code)
+	}
 	testscript.Main(m, map[string]func(){
 		"handrail": func() { os.Exit(Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
 	})

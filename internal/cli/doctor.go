@@ -69,7 +69,7 @@ func doctor(s streams, args []string) (int, error) {
 		d.print(s)
 		err = nil
 	}
-	if err == nil && c.LLM.Use == "on" && !d.Works {
+	if err == nil && c.LLM.Wanted() && !d.Works {
 		return exitError, nil
 	}
 	return 0, err

@@ -125,12 +125,7 @@ func (f Fallback) verdict() guard.Verdict {
 const ManagedFile = "/etc/handrail/config.yaml"
 
 // layers are what a Config was made of, so that projects can be laid over it.
-type layers struct {
-	managed *layer
-	// How it was made, to make it again when a file has changed.
-	at, named string   // the managed file, and what --config said
-	given     []string // by --root
-}
+type layers struct{ managed *layer }
 
 // Load returns the default configuration changed by the managed file, then by a
 // file: the one named, or config.yaml in Dir where it is there; then by the
@@ -143,7 +138,6 @@ func load(managed, file string, roots []string) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.layers = layers{at: managed, named: file, given: roots}
 	if c.layers.managed, err = c.readManaged(managed); err != nil {
 		return nil, err
 	}
@@ -172,7 +166,7 @@ func load(managed, file string, roots []string) (*Config, error) {
 		return nil, err
 	}
 	c.bind()
-	c.own, c.trusted = true, OpenTrust(c.State).Has
+	c.own = true
 	return c, c.place(roots)
 }
 
