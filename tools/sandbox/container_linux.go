@@ -170,6 +170,10 @@ func (b *containers) take(ctx context.Context, spec *spec) (*container, error) {
 		b.remove(box)
 		return nil, fmt.Errorf("start a container of %s: %w", b.Image, err)
 	}
+	if err := b.verify(ctx, box, spec); err != nil {
+		b.remove(box)
+		return nil, err
+	}
 	return box, nil
 }
 

@@ -249,6 +249,28 @@ func containerHolds(t *testing.T, socket string) {
 	}
 }
 
+// TestContainerMounts: what is mounted elsewhere than it was asked for is seen.
+func TestContainerMounts(t *testing.T) {
+	s := &spec{HostConfig: hostConfig{Tmpfs: map[string]string{"/tmp": ""}, Mounts: []mount{
+		{"bind", "/home/me/w s", "/home/me/w s", false}, {"bind", "/home/me/w s/.git", "/home/me/w s/.git", false}, {"bind", "/dev/null", "/home/me/w s/hidden", true}}}}
+	line := func(root, at string) string { return "1 2 254:0 " + root + " " + at + " rw - ext4 /dev/vda rw\n" }
+	good := line("/", "/tmp") + line(`/me/w\040s`, `/home/me/w\040s`) + line(`/me/w\040s/.git`, `/home/me/w\040s/.git`) + line("/null", `/home/me/w\040s/hidden`)
+	if err := s.verify(good); err != nil {
+		t.Error(err)
+	}
+	for name, bad := range map[string]string{
+		"a link followed":  strings.Replace(good, `/me/w\040s/.git `, "/etc ", 1),
+		"another device":   strings.Replace(good, `254:0 /me/w\040s/.git `, `254:1 /me/w\040s/.git `, 1),
+		"hidden elsewhere": strings.Replace(good, "s/hidden", "s/other", 1),
+		"no tmp":           strings.Replace(good, "/tmp", "/tmq", 1),
+		"nothing":          "",
+	} {
+		if s.verify(bad) == nil {
+			t.Errorf("%s: not seen", name)
+		}
+	}
+}
+
 // containerEndsAll: nothing of a call outlives End, however it hides, and
 // the next call works.
 func containerEndsAll(t *testing.T, socket string) {
