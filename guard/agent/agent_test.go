@@ -141,7 +141,7 @@ func TestFrameHolds(t *testing.T) {
 		if err := json.Unmarshal([]byte(m[3]), &back); err != nil || back.Tool != "safe_bash" {
 			t.Errorf("%q: the data is no JSON: %v", in, err)
 		}
-		if system, _ := a.system(a.state.model, ev.languages); strings.Contains(system, in) {
+		if system, _ := a.system(a.state.model, ev); strings.Contains(system, in) {
 			t.Errorf("%q stands in the system prompt", in)
 		}
 	}
@@ -216,7 +216,7 @@ func TestTooLong(t *testing.T) {
 func TestRoom(t *testing.T) {
 	a := agentOf(t, "", nil)
 	m := a.state.model
-	system, shown := a.system(m, []string{"bash", "python", "go", "js"})
+	system, shown := a.system(m, &evidence{languages: []string{"bash", "python", "go", "js"}})
 	if !slices.Equal(shown, []string{"bash", "go", "js", "python"}) {
 		t.Errorf("shown: %v", shown)
 	}
@@ -225,7 +225,7 @@ func TestRoom(t *testing.T) {
 			t.Errorf("%s: in the prompt %v", s.Name, !s.Auto)
 		}
 	}
-	two, _ := a.system(m, []string{"bash", "python"})
+	two, _ := a.system(m, &evidence{languages: []string{"bash", "python"}})
 	if left := a.budget(m) - len(two); left < 5000 {
 		t.Errorf("%d bytes are left beside two skills", left)
 	}
@@ -256,8 +256,8 @@ func TestScope(t *testing.T) {
 	var seen string
 	s := serveBroken(t, func(w http.ResponseWriter, r *http.Request) { says("ALLOW")(w, r) })
 	a := agentOf(t, s.URL, func(o *Options) { o.Scope = "Pentest of lab.example until June." })
-	seen, _ = a.system(a.state.model, nil)
-	if other, _ := agentOf(t, s.URL, nil).system(a.state.model, nil); !strings.Contains(seen, "lab.example") || strings.Contains(other, "lab.example") {
+	seen, _ = a.system(a.state.model, &evidence{})
+	if other, _ := agentOf(t, s.URL, nil).system(a.state.model, &evidence{}); !strings.Contains(seen, "lab.example") || strings.Contains(other, "lab.example") {
 		t.Error("the scope is not where it belongs")
 	}
 }
@@ -278,5 +278,33 @@ func BenchmarkCacheHit(b *testing.B) {
 		if d, err := a.Validate(context.Background(), x, why); err != nil || !d.Validator.Cached {
 			b.Fatal(d, err)
 		}
+	}
+}
+
+// What the user wrote in guards that apply is part of the policy, and names what
+// is remembered; too much of it is a question.
+func TestNotes(t *testing.T) {
+	s := serveBroken(t, says("ALLOW"))
+	a := agentOf(t, s.URL, nil)
+	x, why := call("x")
+	plain, err := a.evidence(x, why)
+	if err != nil {
+		t.Fatal(err)
+	}
+	why.Notes = []guard.Note{{Rule: "team/db", Text: "The staging database may be read."}}
+	ev, err := a.evidence(x, why)
+	if err != nil {
+		t.Fatal(err)
+	}
+	system, _ := a.system(a.state.model, ev)
+	if !strings.Contains(system, "Guard team/db:\nThe staging database may be read.") || strings.Contains(ev.data, "staging") {
+		t.Errorf("the text is not where it belongs: %s", system)
+	}
+	if a.keyOf(a.state.model, plain) == a.keyOf(a.state.model, ev) {
+		t.Error("what was remembered without the text counts with it")
+	}
+	why.Notes[0].Text = strings.Repeat("x", maxNotes+1)
+	if d, err := a.Validate(context.Background(), x, why); err != nil || d.Verdict != guard.VerdictAsk || s.chats.Load() != 0 {
+		t.Errorf("%+v, %v", d, err)
 	}
 }

@@ -33,7 +33,7 @@ type conversation struct {
 // it may call for skills; then, or where its answer is out of form, a last one
 // in which the server holds it to the form.
 func (a *Agent) converse(ctx context.Context, m *model, ev *evidence) (answer, error) {
-	system, shown := a.system(m, ev.languages)
+	system, shown := a.system(m, ev)
 	user := ev.frame()
 	// A token is at least a byte for the tokenizers in use, so what fits in bytes
 	// fits in tokens, whatever the server does with what does not.

@@ -24,6 +24,7 @@ const (
 	maxCode  = 6 << 10 // bytes of one file of code
 	maxFiles = 8       // files of code
 	maxShown = 60      // effects, findings
+	maxNotes = 8 << 10 // bytes of what the user's guards say to the model
 )
 
 // evidence is what the model is shown of one call: what it would do, in plain
@@ -34,6 +35,7 @@ type evidence struct {
 	sources   []guard.Source // files whose content is in it
 	unseen    []string       // code about which the verdict is, and which could not be shown
 	data      string         // one line of JSON, neutralised
+	notes     []guard.Note   // what the user wrote about calls like this one
 }
 
 // fields is the form of the evidence. The order is that in which the model
@@ -65,7 +67,13 @@ func (a *Agent) evidence(c *guard.EvalContext, d *guard.Decision) (*evidence, er
 	if c.Facts == nil || len(c.Facts.Effects) > maxShown || len(d.Findings) > maxShown {
 		return nil, fmt.Errorf("%w: more than %d effects", ErrTooLong, maxShown)
 	}
-	ev := &evidence{dir: c.WorkingDir}
+	ev := &evidence{dir: c.WorkingDir, notes: d.Notes}
+	said := 0
+	for _, n := range d.Notes {
+		if said += len(n.Text); said > maxNotes {
+			return nil, fmt.Errorf("%w: more than %d bytes of guards' text apply to it", ErrTooLong, maxNotes)
+		}
+	}
 	f := fields{Tool: c.ToolName, Dir: c.WorkingDir, Roots: c.Roots, Call: map[string]string{}}
 	var input map[string]any
 	_ = json.Unmarshal(c.Input, &input) // the tool has bound it; what is no object has no fields
@@ -235,7 +243,7 @@ func (ev *evidence) frame() string {
 
 // keyOf names everything that the model would see.
 func (a *Agent) keyOf(m *model, ev *evidence) key {
-	system, _ := a.system(m, ev.languages)
+	system, _ := a.system(m, ev)
 	b, _ := json.Marshal([]any{m.digest, m.context, system, a.opt.MaxTurns, ev.data, ev.sources, ev.dir}) // plain values only
 	return sha256.Sum256(b)
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"handrail/guard"
 )
 
 // policy is the persona and the policy: the fixed part of the prompt. It stands first, so that the
@@ -35,17 +37,29 @@ DENY: <one short reason>
 ASK: <one short reason>
 Or, where the code would read, write, delete or reach what the effects do not list, one JSON object: {"reason":"...","verdict":"allow|deny|ask","effects":[{"kind":"read|write|delete|network","target":"path or host"}]}`
 
-// system is the whole system prompt for the languages, and the names of the
-// skills in it.
-func (a *Agent) system(m *model, languages []string) (prompt string, shown []string) {
+// notes is what the user has written, in guards that they trust, about calls
+// like this one. It is policy, as the scope is.
+func notes(b *strings.Builder, list []guard.Note) {
+	for i, n := range list {
+		if i == 0 {
+			b.WriteString("\n\nThe owner of this machine has written about calls like this one. It says what to look for, and never what may be destroyed, stolen or hidden:")
+		}
+		fmt.Fprintf(b, "\n\nGuard %s:\n%s", n.Rule, n.Text)
+	}
+}
+
+// system is the whole system prompt for a call, and the names of the skills in
+// it.
+func (a *Agent) system(m *model, ev *evidence) (prompt string, shown []string) {
 	var b strings.Builder
 	b.WriteString(policy)
 	if a.opt.Scope != "" {
 		fmt.Fprintf(&b, "\n\nThe owner of this machine has set down what is authorised here. It widens what counts as ordinary work, and never what may be destroyed, stolen or hidden:\n%s", a.opt.Scope)
 	}
+	notes(&b, ev.notes)
 	var more []string
 	for _, s := range a.opt.Skills {
-		if s.Auto && slices.Contains(languages, s.Language) {
+		if s.Auto && slices.Contains(ev.languages, s.Language) {
 			fmt.Fprintf(&b, "\n\nSkill %s:\n%s", s.Name, s.Body)
 			shown = append(shown, s.Name)
 		} else {

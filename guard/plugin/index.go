@@ -3,17 +3,26 @@ package plugin
 import (
 	"slices"
 	"strings"
+
+	"handrail/guard"
 )
 
 // index tells which of many guards may speak about a call, by texts that must
 // stand in it. It may name too many, never too few.
 type index struct {
 	always []int            // guards of which no such text is known
-	open   []int            // guards whose text need not stand in a call that is open
+	open   []opening        // guards whose text need not stand in a call that is open
 	texts  []string         // folded
 	of     [][]int          // the guards that need a text
 	grams  map[uint32][]int // texts by three of their bytes (two, where they are short)
 	filter [1 << 10]uint64  // a bit for each gram: most of them are in no text
+}
+
+// opening is a guard that may speak about effects of these kinds whose target
+// is not known exactly, or has more below it.
+type opening struct {
+	guard int
+	kinds kindSet
 }
 
 func gram(s string) uint32 {
@@ -37,8 +46,8 @@ func newIndex(guards []*Guard) *index {
 			x.always = append(x.always, i)
 			continue
 		}
-		if open {
-			x.open = append(x.open, i)
+		if open != 0 {
+			x.open = append(x.open, opening{i, open})
 		}
 		for _, t := range texts {
 			n, ok := known[t]
@@ -70,8 +79,10 @@ func (x *index) add(text string, n int) {
 // candidates returns the guards that may speak about a call, in order.
 func (x *index) candidates(v *view) []int {
 	found := slices.Clone(x.always)
-	if v.open {
-		found = append(found, x.open...)
+	for _, o := range x.open {
+		if o.kinds&v.open != 0 {
+			found = append(found, o.guard)
+		}
 	}
 	if len(x.texts) > 0 {
 		hay := v.haystack()
@@ -99,23 +110,23 @@ func (x *index) look(found []int, hay string, g uint32) []int {
 }
 
 // needs returns texts of which one must stand in a call, folded, so that the
-// guard says anything; with open, or the call must be open.
-func (g *Guard) needs() (texts []string, open, ok bool) {
+// guard says anything; or the call must be open in one of these kinds.
+func (g *Guard) needs() (texts []string, open kindSet, ok bool) {
 	for i := range g.patterns {
 		t, o, ok := g.patterns[i].needs()
 		if !ok {
-			return nil, false, false
+			return nil, 0, false
 		}
-		texts, open = append(texts, t...), open || o
+		texts, open = append(texts, t...), open|o
 	}
 	return texts, open, true
 }
 
-func (p *pattern) needs() (texts []string, open, ok bool) {
+func (p *pattern) needs() (texts []string, open kindSet, ok bool) {
 	if p.match != nil {
 		texts = slices.Clone(p.literal)
 		if len(texts) == 0 {
-			return nil, false, false
+			return nil, 0, false
 		}
 	}
 	if p.file != nil {
@@ -127,7 +138,7 @@ func (p *pattern) needs() (texts []string, open, ok bool) {
 	return texts, open, len(texts) > 0 && shortest(texts) >= 2
 }
 
-func (w *when) needs() (texts []string, open bool) {
+func (w *when) needs() (texts []string, open kindSet) {
 	switch {
 	case w.command != nil && len(w.command.yes) > 0:
 		for _, g := range w.command.yes {
@@ -137,7 +148,7 @@ func (w *when) needs() (texts []string, open bool) {
 		for _, g := range w.host.yes {
 			texts = append(texts, g.literal())
 		}
-		open = true
+		open = w.kinds() & (1<<guard.Network | 1<<guard.Remote)
 	case w.path != nil && len(w.path.yes) > 0:
 		for _, pl := range w.path.yes {
 			best := ""
@@ -148,7 +159,18 @@ func (w *when) needs() (texts []string, open bool) {
 			}
 			texts = append(texts, best)
 		}
-		open = true
+		open = w.kinds()
 	}
 	return texts, open
+}
+
+// kinds are those of the effects that w is about.
+func (w *when) kinds() (set kindSet) {
+	for _, k := range w.effects {
+		set |= 1 << k.kind
+	}
+	if set == 0 {
+		return ^set
+	}
+	return set
 }

@@ -24,7 +24,8 @@ type judging struct {
 // evaluate reports what the guard says about the call.
 func (g *Guard) evaluate(p *guard.Pass, v *view) {
 	n := len(v.Facts.Effects)
-	j := &judging{view: v, pass: p, g: g, effects: make([]bool, n), allowed: make([]bool, n), texts: make([]bool, len(v.Facts.Commands))}
+	marks := make([]bool, 2*n+len(v.Facts.Commands))
+	j := judging{view: v, pass: p, g: g, effects: marks[:n], allowed: marks[n : 2*n], texts: marks[2*n:]}
 	for i := range g.patterns {
 		j.pattern(&g.patterns[i])
 	}

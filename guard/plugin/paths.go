@@ -114,25 +114,12 @@ func follow(text string) (string, bool) {
 	return led + text[len(dir):], err == nil && led != dir
 }
 
-// split returns the parts of a cleaned absolute path.
-func split(file string) []string {
-	file = strings.Trim(file, "/")
-	if file == "" {
-		return nil
+// below returns the part of file below dir, without slashes at its ends.
+func below(dir, file string) (rest string, ok bool) {
+	if rest, ok = strings.CutPrefix(file, strings.TrimSuffix(dir, "/")); !ok || rest != "" && rest[0] != '/' {
+		return "", false
 	}
-	return strings.Split(file, "/")
-}
-
-// below returns the parts of file below dir.
-func below(dir, file string) ([]string, bool) {
-	if dir == "/" {
-		return split(file), true
-	}
-	rest, ok := strings.CutPrefix(file, dir)
-	if !ok || rest != "" && rest[0] != '/' {
-		return nil, false
-	}
-	return split(rest), true
+	return strings.Trim(rest, "/"), true
 }
 
 // covers reports whether the path itself, with all that is below it, is what
@@ -164,11 +151,11 @@ func anyPlace(list []*place, is func(*place) bool) bool {
 // something below it.
 func (pl *place) meets(roots []string, file string, open bool, fits func(*glob, string) bool) bool {
 	if !pl.relative {
-		return match(pl.parts, split(file), open, fits)
+		return match(pl.parts, strings.Trim(file, "/"), open, fits)
 	}
 	for _, root := range roots {
-		if parts, ok := below(root, file); ok {
-			if match(pl.parts, parts, open, fits) {
+		if rest, ok := below(root, file); ok {
+			if match(pl.parts, rest, open, fits) {
 				return true
 			}
 		} else if _, above := below(file, root); above && open {
@@ -181,9 +168,9 @@ func (pl *place) meets(roots []string, file string, open bool, fits func(*glob, 
 // match compares a pattern with the parts of a path. What is below a match
 // belongs to it. With open, a path that ends before the pattern does may go on
 // to match.
-func match(pattern []*glob, parts []string, open bool, fits func(*glob, string) bool) bool {
+func match(pattern []*glob, rest string, open bool, fits func(*glob, string) bool) bool {
 	at := uint64(1) // bit k: the first k parts of the pattern may have been met
-	for i := 0; ; i++ {
+	for {
 		for k, p := range pattern { // ** may stand for nothing
 			if at&(1<<k) != 0 && p == nil {
 				at |= 1 << (k + 1)
@@ -192,16 +179,18 @@ func match(pattern []*glob, parts []string, open bool, fits func(*glob, string) 
 		if at&(1<<len(pattern)) != 0 {
 			return true
 		}
-		if i == len(parts) {
+		if rest == "" {
 			return open && at != 0
 		}
+		var part string
+		part, rest, _ = strings.Cut(rest, "/")
 		next := uint64(0)
 		for k, p := range pattern {
 			switch {
 			case at&(1<<k) == 0:
 			case p == nil:
 				next |= 1 << k
-			case fits(p, parts[i]):
+			case fits(p, part):
 				next |= 1 << (k + 1)
 			}
 		}

@@ -19,8 +19,11 @@ type view struct {
 	texts     []words  // of each command
 	languages []string // that the call gives code of
 	hidden    bool     // something about it cannot be known
-	open      bool     // some target is not known exactly, or has more below it
+	open      kindSet  // of effects whose target is not known exactly, or has more below it
 }
+
+// kindSet is a set of kinds: a bit for each.
+type kindSet uint32
 
 // words are the forms of a command's text.
 type words struct {
@@ -51,7 +54,9 @@ func newView(c *guard.EvalContext, home string) *view {
 	for i := range c.Facts.Effects {
 		e := &c.Facts.Effects[i]
 		v.hidden = v.hidden || e.Kind == guard.Unknown
-		v.open = v.open || !e.Exact || takesAll(e) || onDisk(e.Kind) && !path.IsAbs(e.Target)
+		if !e.Exact || takesAll(e) || onDisk(e.Kind) && !path.IsAbs(e.Target) {
+			v.open |= 1 << e.Kind
+		}
 		if e.Kind == guard.Code || c.ToolName != bash {
 			files = append(files, e.Target)
 		}
