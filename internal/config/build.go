@@ -1,20 +1,14 @@
 package config
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 
 	"handrail/guard"
 	"handrail/guard/audit"
 	"handrail/guard/command"
-	"handrail/guard/host"
 	"handrail/guard/plugin"
-	"handrail/guard/rules"
 	"handrail/guard/shell"
 	"handrail/internal/store"
 	"handrail/tools"
@@ -42,53 +36,19 @@ func (c *Config) Judge(env map[string]string) (*Judge, error) {
 		return nil, fmt.Errorf("command table: %w", err)
 	}
 	j := &Judge{Table: table}
-	hosts, err := host.Parse(slices.Concat(host.Lists(), c.Hosts)...)
+	base, err := c.withProjects(c.readProjects(c.Roots, OpenTrust(c.State))).base(env)
 	if err != nil {
-		return nil, fmt.Errorf("hosts: %w", err)
-	}
-	policy := rules.Policy{Home: c.Home, Own: c.Own(), Hosts: hosts}
-	policy.Root = c.root
-	if scratch := env["TMPDIR"]; scratch != "" { // only tools.Environment sets it
-		policy.Scratch = []string{scratch}
-	}
-	if j.Rules, j.Defaults, err = rules.Profile(c.Profile, policy); err != nil {
 		return nil, err
 	}
-	c.custom(j, policy)
+	j.Rules, j.Defaults = base.Rules, base.Default
 	j.Reader = &shell.Reader{Table: table, Home: c.Home, Env: env, Roots: c.Roots}
 	j.Guard = &guard.Manager{
-		Rules: j.Rules, Default: j.Defaults,
-		Fallback: c.Fallback.verdict(),
+		Rules: base.Rules, Default: base.Default,
+		Fallback: base.Fallback, Contain: base.Contain,
 		Grants:   guard.NewGrants(),
-		Revision: c.revision(j),
+		Revision: base.Revision,
 	}
 	return j, c.guards(j)
-}
-
-// custom adds the rules that settings make, and sets the levels.
-func (c *Config) custom(j *Judge, policy rules.Policy) {
-	s := rules.Settings{Tools: map[string]rules.Tool{}, Protected: c.Protected, Patterns: c.Patterns, Keywords: c.Keywords, Broken: c.broken}
-	for name, t := range c.Tools.All() {
-		s.Tools[name] = t.Tool
-	}
-	j.Rules = rules.Level(append(j.Rules, rules.Custom(s, policy)...), c.Levels.Set, c.Levels.Cap)
-	j.Defaults = rules.Level(j.Defaults, c.Levels.Set, c.Levels.Cap)
-}
-
-// revision names the policy: what is set, and which rules there are in which
-// version.
-func (c *Config) revision(j *Judge) string {
-	h := sha256.New()
-	fmt.Fprintf(h, "%s\n%v\n%q\n%q\n", Version, c.root, c.Own(), c.broken)
-	leaves(tree(), func(path string, f *field) {
-		if !strings.HasPrefix(path, "llm.") && path != "roots" {
-			fmt.Fprintf(h, "%s=%q\n", path, f.show(c))
-		}
-	})
-	for _, r := range slices.Concat(j.Rules, j.Defaults) {
-		fmt.Fprintf(h, "%q %q\n", r.ID, r.Doc)
-	}
-	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
 // System is everything that a server needs. Close ends it.
@@ -101,6 +61,7 @@ type System struct {
 	Held    *Containment // what holds the commands
 
 	scratch func() error
+	live    *live
 }
 
 // Open puts everything together, opens the audit log and makes the scratch
@@ -123,6 +84,7 @@ func (c *Config) Open() (*System, error) {
 		s.Close()
 		return nil, err
 	}
+	s.live = c.follow(s.Guard, s.Reader.Env)
 	if s.Store, err = c.OpenStore(); err != nil {
 		s.Close()
 		return nil, err

@@ -125,7 +125,12 @@ func (f Fallback) verdict() guard.Verdict {
 const ManagedFile = "/etc/handrail/config.yaml"
 
 // layers are what a Config was made of, so that projects can be laid over it.
-type layers struct{ managed *layer }
+type layers struct {
+	managed *layer
+	// How it was made, to make it again when a file has changed.
+	at, named string   // the managed file, and what --config said
+	given     []string // by --root
+}
 
 // Load returns the default configuration changed by the managed file, then by a
 // file: the one named, or config.yaml in Dir where it is there; then by the
@@ -138,6 +143,7 @@ func load(managed, file string, roots []string) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.layers = layers{at: managed, named: file, given: roots}
 	if c.layers.managed, err = c.readManaged(managed); err != nil {
 		return nil, err
 	}
@@ -166,7 +172,7 @@ func load(managed, file string, roots []string) (*Config, error) {
 		return nil, err
 	}
 	c.bind()
-	c.own = true
+	c.own, c.trusted = true, OpenTrust(c.State).Has
 	return c, c.place(roots)
 }
 
