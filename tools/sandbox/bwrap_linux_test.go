@@ -53,7 +53,7 @@ func settle(t testing.TB, tier Tier) *place {
 	if p.sb, err = Open(p.Settings); err != nil {
 		t.Fatal(err)
 	}
-	if got := p.sb.Enforcement().Tier; got != tier {
+	if got := p.sb.Enforcement().Tier; tier != "" && got != tier {
 		t.Fatalf("opened %s, want %s", got, tier)
 	}
 	t.Cleanup(func() {

@@ -75,6 +75,8 @@ func (d *difference) mayAppear(path string, e *entry) bool {
 			return e.stamp.mode.IsDir()
 		case strings.HasPrefix(name, "hooks/"):
 			return strings.HasSuffix(name, ".sample") && e.stamp.mode.IsRegular()
+		case name == "gitdir": // of a work tree: where it stands
+			return e.held && below(d.roots, strings.TrimSpace(string(e.data)))
 		case name == "commondir":
 			return slices.Contains(d.gits, leadsTo(path, ""))
 		case name == "info/exclude":

@@ -132,14 +132,21 @@ func (s *Settings) land(p *Policy) (*land, error) {
 	for _, dev := range devices {
 		l.Grants = append(l.Grants, grant{dev, landAll})
 	}
+	var protected []string // outside of the roots nothing is put back
+	for _, path := range p.Protected {
+		if !p.may(path) && !below(p.Roots, path) {
+			protected = append(protected, path)
+		}
+	}
 	for _, path := range slices.Concat(p.Roots, []string{s.Scratch, p.Scratch}, p.Write) {
 		if path == "" {
 			continue
 		}
-		for _, h := range hidden {
-			if _, err := os.Lstat(h); err == nil && h != path && below([]string{path}, h) {
-				return nil, fmt.Errorf("this tier cannot hide %s from a command that may write in %s: use the tier bwrap, or move it elsewhere", h, path)
-			}
+		if kept := within(path, hidden, true); kept != "" {
+			return nil, fmt.Errorf("this tier cannot hide %s from a command that may write in %s: use the tier bwrap, or move it elsewhere", kept, path)
+		}
+		if kept := within(path, protected, false); kept != "" {
+			return nil, fmt.Errorf("this tier cannot protect %s from a command that may write in %s: use the tier bwrap", kept, path)
 		}
 		l.Grants = append(l.Grants, grant{path, landWrite})
 	}
@@ -149,7 +156,10 @@ func (s *Settings) land(p *Policy) (*land, error) {
 		}
 	}
 	if p.Open {
-		l.carve("/", landAll, hidden)
+		l.carve("/", landAll, append(protected, hidden...))
+		for _, path := range protected {
+			l.carve(path, landRead, hidden)
+		}
 		return l, nil
 	}
 	private := slices.Concat(emptied, []string{"/dev", p.Home, s.Home, s.State}, hidden)
@@ -169,6 +179,17 @@ func (s *Settings) land(p *Policy) (*land, error) {
 		l.carve(path, landRead, hidden)
 	}
 	return l, nil
+}
+
+// within returns the first of paths that is path, below it or above it; with
+// there, only one that exists.
+func within(path string, paths []string, there bool) string {
+	for _, p := range paths {
+		if _, err := os.Lstat(p); (!there || err == nil) && (below([]string{path}, p) || below([]string{p}, path)) {
+			return p
+		}
+	}
+	return ""
 }
 
 // carve grants access at path but not at or below what is left out: Landlock

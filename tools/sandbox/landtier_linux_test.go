@@ -175,8 +175,10 @@ func TestLandlockRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, pol := range map[string]*Policy{
-		"domains":          {Roots: p.Roots, Network: Domains},
-		"hidden in a root": {Roots: p.Roots, Hidden: []string{hidden}},
+		"domains":              {Roots: p.Roots, Network: Domains},
+		"hidden in a root":     {Roots: p.Roots, Hidden: []string{hidden}},
+		"hidden is written":    {Roots: p.Roots, Hidden: []string{p.outside}, Write: []string{filepath.Join(p.outside, "f")}},
+		"protected is written": {Roots: p.Roots, Protected: []string{filepath.Join(p.outside, "own")}, Write: []string{p.outside}},
 	} {
 		if _, err := p.sb.Start(context.Background(), pol, p.command(`touch ran`, nil)); err == nil {
 			t.Errorf("%s: it ran", name)
@@ -204,6 +206,73 @@ func TestLandlockProtects(t *testing.T) {
 		if _, err := os.Lstat(filepath.Join(p.root, f)); err == nil {
 			t.Errorf("%s is there", f)
 		}
+	}
+}
+
+// TestLandlockOpen: a run with the user's rights leaves protected paths and what
+// is hidden alone.
+func TestLandlockOpen(t *testing.T) {
+	if asUser(t) {
+		return
+	}
+	p := landing(t)
+	own := filepath.Join(p.outside, "own")
+	if err := os.WriteFile(own, []byte("kept\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	pol := p.base()
+	pol.Open = true
+	for _, script := range []string{`echo evil > $OUT/own`, `rm $OUT/own`, `mv $OUT $OUT.old`} {
+		pol.Protected = nil
+		if script != `mv $OUT $OUT.old` {
+			if r := p.run(t, pol, script); r.Code != 0 {
+				t.Errorf("control: %s: %+v", script, r)
+			}
+		}
+		if err := os.WriteFile(own, []byte("kept\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		pol.Protected = []string{own}
+		r := p.run(t, pol, script)
+		if b, err := os.ReadFile(own); r.Code == 0 || err != nil || string(b) != "kept\n" {
+			t.Errorf("%s: %+v; it is %q, %v", script, r, b, err)
+		}
+	}
+	if r := p.run(t, pol, `cat $OUT/own`); r.out != "kept\n" {
+		t.Errorf("read: %+v", r)
+	}
+}
+
+// TestLandlockWhereNamespacesAreRefused: it is the tier that is taken there.
+func TestLandlockWhereNamespacesAreRefused(t *testing.T) {
+	const refused = "SANDBOX_NAMESPACES_REFUSED"
+	if os.Getenv(refused) == "" {
+		if err := landlockWorks(); err != nil {
+			t.Skip(err)
+		}
+		if asUser(t) {
+			return
+		}
+		testkit.Require(t, "unshare", "apt-get install util-linux")
+		self, err := os.Open("/proc/self/exe")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer self.Close()
+		c := exec.Command("unshare", "--user", "--map-user=4243", "--map-group=4243", "--keep-caps", "bash", "-c",
+			"echo 0 > /proc/sys/user/max_user_namespaces && exec /proc/self/fd/3 -test.run='^"+t.Name()+"$' -test.v")
+		c.ExtraFiles, c.Env = []*os.File{self}, append(os.Environ(), refused+"=1", "TMPDIR="+t.TempDir())
+		if out, err := c.CombinedOutput(); err != nil || !strings.Contains(string(out), "--- PASS") {
+			t.Errorf("%v\n%s", err, out)
+		}
+		return
+	}
+	p := settle(t, "")
+	if tier := p.sb.Enforcement().Tier; tier != Landlock {
+		t.Errorf("took %s", tier)
+	}
+	if r := p.run(t, p.base(), `echo x > f && cat f; : > $OUT/f`); r.Code == 0 || !strings.HasPrefix(r.out, "x\n") {
+		t.Errorf("%+v", r)
 	}
 }
 

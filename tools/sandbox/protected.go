@@ -12,7 +12,7 @@ import (
 
 // gitParts are the files and directories of a git directory that make git run
 // programs or lead it to another repository. Source: gitrepository-layout(5).
-var gitParts = []string{"hooks", "config", "config.worktree", "info/attributes", "info/exclude", "info/grafts", "commondir", "objects/info/alternates"}
+var gitParts = []string{"hooks", "config", "config.worktree", "info/attributes", "info/exclude", "info/grafts", "commondir", "gitdir", "objects/info/alternates"}
 
 // mountParts are those of gitParts that can be made unwritable in one piece
 // while git works.

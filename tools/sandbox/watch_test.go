@@ -204,6 +204,33 @@ func TestAllowedStays(t *testing.T) {
 	}
 }
 
+// TestLinkedWorkTree: the repository of a linked work tree is compared where it
+// stands, outside of the root.
+func TestLinkedWorkTree(t *testing.T) {
+	w := newWork(t)
+	w.run(`git worktree add -q ../wt -b wt`)
+	tree := filepath.Join(filepath.Dir(w.dir), "wt")
+	guard := newWatcher(t.TempDir())
+	for script, kept := range map[string]bool{
+		`echo evil > .git/hooks/pre-commit`:                                  false,
+		`git config core.fsmonitor evil`:                                     false,
+		`echo /tmp > .git/worktrees/wt/commondir`:                            false,
+		`printf '[core]\n\tpager = x\n' > .git/worktrees/wt/config.worktree`: false,
+		`git -C ../wt commit -q --allow-empty -m two; git gc -q`:             true,
+	} {
+		run, err := guard.begin(&Policy{Roots: []string{tree}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.run(script)
+		restored, err := run.end()
+		if err != nil || (len(restored) == 0) != kept {
+			t.Errorf("%s: restored %v, %v", script, restored, err)
+		}
+	}
+	w.run(`[ ! -e .git/hooks/pre-commit ] && ! git config core.fsmonitor && git -C ../wt status`)
+}
+
 // TestProtectedLists: absent paths, paths in other letters, modules and work
 // trees are listed.
 func TestProtectedLists(t *testing.T) {

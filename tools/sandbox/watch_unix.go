@@ -28,6 +28,7 @@ type watcher struct {
 	base  map[string]*entry // how it was when the first of live began
 	gits  []string          // git directories at that time
 	roots []string          // of all that live
+	links []string          // git directories outside of the roots that they belong to
 	named []string          // protected and secret paths of all that live
 	count int
 }
@@ -64,11 +65,12 @@ func (w *watcher) begin(p *Policy) (*watch, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.live) == 0 {
-		w.roots, w.named = nil, nil
+		w.roots, w.links, w.named = nil, nil, nil
 	}
 	for _, path := range p.Roots {
 		if !slices.Contains(w.roots, path) {
 			w.roots = append(w.roots, path)
+			w.links = append(w.links, gitDirs(path)...)
 		}
 	}
 	var fresh []string
@@ -94,6 +96,9 @@ func (w *watcher) begin(p *Policy) (*watch, error) {
 	return c, nil
 }
 
+// held are the directories in which paths are compared.
+func (w *watcher) held() []string { return slices.Concat(w.roots, w.links) }
+
 // look reads all protected paths; what did not change since the last look is
 // not read again.
 func (w *watcher) look() (map[string]*entry, []string, error) {
@@ -101,6 +106,11 @@ func (w *watcher) look() (map[string]*entry, []string, error) {
 	now := time.Now()
 	for _, root := range w.roots {
 		w.scan.walk(root, now, &f)
+	}
+	for _, git := range w.links {
+		if _, err := os.Lstat(git); err == nil && !below(w.roots, git) {
+			f.gits = append(f.gits, git)
+		}
 	}
 	tops := slices.Concat(f.obeyed, f.gitFiles, w.named)
 	for _, git := range f.gits {
@@ -110,13 +120,13 @@ func (w *watcher) look() (map[string]*entry, []string, error) {
 	}
 	all := map[string]*entry{}
 	for _, top := range tops {
-		if !below(w.roots, top) {
+		if !below(w.held(), top) {
 			continue
 		}
 		if err := w.read(top, now, all); err != nil {
 			return nil, nil, err
 		}
-		if real, err := filepath.EvalSymlinks(top); err == nil && real != top && below(w.roots, real) {
+		if real, err := filepath.EvalSymlinks(top); err == nil && real != top && below(w.held(), real) {
 			if err := w.read(real, now, all); err != nil {
 				return nil, nil, err
 			}
@@ -228,11 +238,12 @@ func (w *watcher) undo(changes []string, now map[string]*entry) (restored []stri
 	w.count++
 	dir := filepath.Join(w.quarantine, fmt.Sprintf("%s-%d", time.Now().UTC().Format("20060102T150405.000000000"), w.count))
 	for _, path := range changes {
-		i := slices.IndexFunc(w.roots, func(r string) bool { return below([]string{r}, path) })
+		held := w.held()
+		i := slices.IndexFunc(held, func(r string) bool { return below([]string{r}, path) })
 		if i < 0 {
 			continue
 		}
-		u := undoing{root: w.roots[i], dir: dir}
+		u := undoing{root: held[i], dir: dir}
 		rel, err := filepath.Rel(u.root, path)
 		was := w.base[path]
 		stays := was != nil && now[path] != nil && was.stamp.mode.IsDir() && now[path].stamp.mode.IsDir()
