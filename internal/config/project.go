@@ -102,3 +102,10 @@ func sumOf(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])
 }
+
+// InProject is c as it holds for calls in roots, with what is wrong with files of
+// the projects.
+func (c *Config) InProject(roots []string) (*Config, []string) {
+	own := c.withProjects(c.readProjects(roots, OpenTrust(c.State)))
+	return own, own.broken
+}

@@ -277,7 +277,7 @@ func TestLayersNeverLoosen(t *testing.T) {
 	home := userOf(t)
 	root := filepath.Join(home, "p")
 	write(t, filepath.Join(root, "src", "a.txt"), "")
-	rounds := 150
+	rounds := 40
 	if testing.Short() {
 		rounds = 20
 	}
