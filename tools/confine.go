@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"crypto/rand"
 	"context"
 	"errors"
 	"fmt"
@@ -79,6 +80,10 @@ func (c *confined) network(way egress.Proxy) (err error) {
 		return fmt.Errorf("the hosts that it names: %w", err)
 	}
 	way.Log = c.proxy.Add
+	if c.box.Enforcement().Tier == sandbox.Seatbelt { // its listener stands on this machine's loopback
+		way.Token = rand.Text()
+		c.plan.policy.ProxyToken = way.Token
+	}
 	c.plan.policy.Proxy = func(l net.Listener) { go func() { _ = way.Serve(l) }() }
 	return nil
 }
