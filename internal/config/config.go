@@ -51,6 +51,8 @@ type Config struct {
 	Notice func(string)
 	// State is the directory of the audit log, absolute.
 	State string
+	// StoreURL is the database of the store; empty means a file in State.
+	StoreURL string
 	// Home is the user's home directory, absolute and resolved.
 	Home string
 	// Dir is the directory of the user's configuration, absolute.

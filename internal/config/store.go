@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -23,8 +24,10 @@ func (c *Config) OpenStore() (*store.Store, error) {
 	return s, nil
 }
 
-// storePlace is the file of the store.
-func (c *Config) storePlace() string { return filepath.Join(resolved(c.State), "store.db") }
+// storePlace is the database of the store, or its file.
+func (c *Config) storePlace() string {
+	return cmp.Or(c.StoreURL, filepath.Join(resolved(c.State), "store.db"))
+}
 
 // ledger answers by what is approved. What the store says counts only where the
 // kernel keeps commands away from it.

@@ -12,6 +12,7 @@ import (
 
 	"handrail/guard/host"
 	"handrail/guard/rules"
+	"handrail/internal/store"
 	"handrail/tools"
 )
 
@@ -80,6 +81,8 @@ func tree() []field {
 		llmSection(),
 		setting("state", "Where the audit log and the rest of Handrail's own data live. Default: $XDG_STATE_HOME/handrail.", "~/.local/state/handrail",
 			func(c *Config) *string { return &c.State }, stateDir(), first[string]).in(private),
+		setting("store", "Where approvals, grants and the history of decisions are kept: a PostgreSQL database for the replicas of one hosted service. Who can write it can approve. Passwords belong into ~/.pgpass. Default: a file in the state directory.", "postgres://handrail@db.example.org/handrail",
+			func(c *Config) *string { return &c.StoreURL }, plain(store.CheckURL), first[string]).in(private),
 	}
 }
 

@@ -41,6 +41,7 @@ var samples = map[string][]string{
 	"tools.safe_write.rate_limit":    {"5", "10"},
 	"roots":                          nil, // private: of places, not of judgement
 	"state":                          nil,
+	"store":                          nil,
 	"tools.safe_read.*":              nil, // the rows are those of safe_write
 	"tools.safe_edit.*":              nil,
 	"llm.*":                          nil, // private

@@ -63,6 +63,22 @@ func IsURL(place string) bool {
 	return strings.HasPrefix(place, "postgres://") || strings.HasPrefix(place, "postgresql://")
 }
 
+// CheckURL says what is wrong with the URL of a database. A password in it is: a
+// configuration is read by many.
+func CheckURL(place string) error {
+	if !IsURL(place) {
+		return errors.New("want a URL, as in postgres://user@host/name")
+	}
+	u, err := url.Parse(place)
+	if err != nil {
+		return errors.New("the URL cannot be read: want postgres://user@host/name")
+	}
+	if _, ok := u.User.Password(); ok || u.Query().Has("password") {
+		return errors.New("no password in the URL: put it into ~/.pgpass, which PostgreSQL's clients read")
+	}
+	return nil
+}
+
 // Open opens or creates a store and brings its tables up to date; that many
 // processes do so at once does no harm. A damaged file is an error that says
 // what to do.

@@ -385,3 +385,16 @@ func TestNoDatabase(t *testing.T) {
 		}
 	}
 }
+
+func TestCheckURL(t *testing.T) {
+	for place, ok := range map[string]bool{
+		"postgres://handrail@db.example.org/handrail": true, "postgresql://db/x?sslmode=verify-full": true,
+		"postgres://ann:hunter2@db/x": false, "postgres://ann:@db/x": false, "postgres://db/x?password=hunter2": false, "mysql://db/x": false, "/var/lib/store.db": false, "postgres://%zz": false, "": false,
+	} {
+		if err := CheckURL(place); (err == nil) != ok {
+			t.Errorf("%s: %v", place, err)
+		} else if err != nil && strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("the password is in %q", err)
+		}
+	}
+}
