@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -39,7 +40,10 @@ type Options struct {
 	// Refuse, where not nil, says why a directory (absolute, resolved) cannot be
 	// a root for another reason: it holds the configuration, which the agent
 	// could then write.
-	Refuse  func(root string) error
+	Refuse func(root string) error
+	// Offers, where not nil, says whether a tool is turned on: others are not in
+	// the list.
+	Offers  func(tool string) bool
 	Version string
 	// Principal is for whom all calls are; empty for the user of the process.
 	Principal string
@@ -85,6 +89,7 @@ func New(o Options) (*Server, error) {
 		server.WithDescription("A shell and file tools behind a safety guard"),
 		server.WithInstructions(instructions(space.fixed)),
 		server.WithToolCapabilities(false),
+		server.WithToolFilter(offered(o.Offers)),
 		server.WithOutputSchemaValidation(),
 	)
 	// Arguments are checked by tools.Do, which sees the bytes as sent (repeated
@@ -96,6 +101,17 @@ func New(o Options) (*Server, error) {
 		s.space.forget(sessionID(ctx))
 	})
 	return s, nil
+}
+
+// offered leaves the tools out of lists that are turned off; calls of them are
+// refused by the guard.
+func offered(is func(tool string) bool) server.ToolFilterFunc {
+	return func(_ context.Context, all []mcp.Tool) []mcp.Tool {
+		if is == nil {
+			return all
+		}
+		return slices.DeleteFunc(slices.Clone(all), func(t mcp.Tool) bool { return !is(t.Name) })
+	}
 }
 
 // call does one call of a tool. It never returns a Go error: a failure is a

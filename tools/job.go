@@ -64,6 +64,12 @@ func (j *job) run(ctx context.Context) *Result {
 	if b.Guard == nil || b.Reader == nil || b.Reader.Table == nil || b.Audit == nil || len(j.call.Roots) == 0 {
 		return j.refuse(&guard.Decision{Rule: "guard/error", Reason: "the server is not set up: guard, reader, command table, audit log or workspace root is missing"})
 	}
+	if d := j.tooFast(); d != nil {
+		if err := j.recordDecision(d, &guard.Facts{}); err != nil {
+			return j.unrecorded(err)
+		}
+		return j.refuse(d)
+	}
 	req, facts, err := j.read()
 	if err != nil {
 		return j.invalid(err)

@@ -50,14 +50,18 @@ type Toolbox struct {
 	// Sandbox opens what holds the commands of a session whose workspace has
 	// these roots; see sandbox.Open. Nil refuses every command.
 	Sandbox func(roots []string) (sandbox.Sandbox, error)
+	// RateLimit returns the calls a minute that a session may make of a tool, for
+	// workspace roots; zero or nil: no limit.
+	RateLimit func(tool string, roots []string) int
 	// History keeps what calls could destroy, so that they can be undone; nil
 	// keeps nothing.
 	History *history.Store
 
 	open    atomic.Int32 // questions that wait for an answer
-	created creations    // files that sessions made
-	boxes   boxes        // sandboxes of sessions
-	outputs outputs      // of jobs, and of what was cut
+	pace    pace
+	created creations // files that sessions made
+	boxes   boxes     // sandboxes of sessions
+	outputs outputs   // of jobs, and of what was cut
 }
 
 // Call is one call of a tool, whoever brought it.

@@ -58,7 +58,7 @@ func serve(s streams, args []string) (int, error) {
 		log.Error("THE YOLO PROFILE IS ON: almost nothing is asked", "config", c.File)
 	}
 	server, err := mcpserver.New(mcpserver.Options{
-		Toolbox: sys.Toolbox, Roots: c.Roots, Refuse: c.Refuse, Version: config.Version, Log: log,
+		Toolbox: sys.Toolbox, Offers: sys.Offers, Roots: c.Roots, Refuse: c.Refuse, Version: config.Version, Log: log,
 	})
 	if err != nil {
 		return 0, err

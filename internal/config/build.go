@@ -105,7 +105,7 @@ func (c *Config) Open() (*System, error) {
 		s.Close()
 		return nil, err
 	}
-	s.Toolbox = &tools.Toolbox{Ledger: held, History: kept, Guard: s.Guard, Reader: s.Reader, Audit: log, AskTimeout: c.Approval.AskTimeout}
+	s.Toolbox = &tools.Toolbox{RateLimit: s.live.rateLimit, Ledger: held, History: kept, Guard: s.Guard, Reader: s.Reader, Audit: log, AskTimeout: c.Approval.AskTimeout}
 	s.Held = c.Contain(s.Reader.Env)
 	if err := c.contain(s.Held, s.Guard, s.Toolbox); err != nil {
 		s.Close()

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"handrail/guard"
+	"handrail/guard/rules"
 )
 
 // live keeps the policy for each set of workspace roots and notices when the
@@ -63,6 +64,23 @@ func (l *live) policy(roots []string) *guard.Policy {
 		}
 	}
 	return &p
+}
+
+// rateLimit is a tools.Toolbox.RateLimit.
+func (l *live) rateLimit(tool string, roots []string) int {
+	if t := l.at(roots).config.Tools.All()[tool]; t != nil {
+		return t.RateLimit
+	}
+	return 0
+}
+
+// Offers reports whether a tool is turned on, by what the user's configuration
+// and the managed one say now.
+func (s *System) Offers(tool string) bool {
+	s.live.mu.Lock()
+	defer s.live.mu.Unlock()
+	t := s.live.config.Tools.All()[tool]
+	return t == nil || t.Enabled != rules.Off
 }
 
 // at returns the place of roots as it is now.

@@ -39,6 +39,7 @@ var home = map[string][]string{
 	"golang.org/x/term":               {"internal/cli"},
 	"golang.org/x/net":                {"guard/host"},
 	"golang.org/x/sys":                {"tools", "tools/sandbox", "tools/history", "tools/place", "guard/audit", "guard/disk"},
+	"golang.org/x/time":               {"tools"},
 	"github.com/rogpeppe/go-internal": {},
 }
 
