@@ -37,7 +37,7 @@ type subcommand struct {
 func subcommands() []subcommand {
 	return []subcommand{
 		serveCommand, demoCommand, checkCommand, testCommand, evalCommand, runCommand,
-		historyCommand, undoCommand, approvalsCommand, grantsCommand, replayCommand, suggestCommand, configCommand, trustCommand, untrustCommand, auditCommand, commandsCommand, rulesCommand, skillsCommand, modelCommand, doctorCommand, versionCommand,
+		historyCommand, undoCommand, approvalsCommand, grantsCommand, replayCommand, suggestCommand, configCommand, trustCommand, untrustCommand, auditCommand, commandsCommand, rulesCommand, skillsCommand, modelCommand, doctorCommand, tokenCommand, versionCommand,
 	}
 }
 

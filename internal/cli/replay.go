@@ -116,16 +116,20 @@ func sinceOf(word string) (time.Time, error) {
 	if word == "" {
 		return time.Time{}, nil
 	}
-	d, err := time.ParseDuration(word)
-	if days, ok := strings.CutSuffix(word, "d"); ok {
-		var n int
-		n, err = strconv.Atoi(days)
-		d = time.Duration(n) * 24 * time.Hour
-	}
+	d, err := lengthOf(word)
 	if err != nil || d <= 0 || d > 10*365*24*time.Hour {
 		return time.Time{}, usagef("--since %q: want 12h, or 7d", word)
 	}
 	return time.Now().Add(-d), nil
+}
+
+// lengthOf reads a length of time: as Go writes it, or in days.
+func lengthOf(word string) (time.Duration, error) {
+	if days, ok := strings.CutSuffix(word, "d"); ok {
+		n, err := strconv.Atoi(days)
+		return time.Duration(n) * 24 * time.Hour, err
+	}
+	return time.ParseDuration(word)
 }
 
 // pastOf is the configuration, and the history since a time.

@@ -28,6 +28,9 @@ var migrations = []string{
 		approval TEXT NOT NULL, choice TEXT NOT NULL, whole INTEGER NOT NULL, detail TEXT NOT NULL);
 	CREATE INDEX handrail_history_at ON handrail_history (at);
 	CREATE INDEX handrail_history_digest ON handrail_history (digest);`,
+	`CREATE TABLE handrail_tokens (
+		id TEXT PRIMARY KEY, name TEXT NOT NULL, principal TEXT NOT NULL, sum TEXT NOT NULL UNIQUE,
+		created BIGINT NOT NULL, expires BIGINT NOT NULL, revoked BIGINT NOT NULL, last_used BIGINT NOT NULL);`,
 }
 
 // migrationLock is the advisory lock of PostgreSQL under which the tables are
