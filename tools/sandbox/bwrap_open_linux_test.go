@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"handrail/internal/testkit"
 )
 
 // inner returns the bubble of p.
@@ -271,6 +273,72 @@ func TestBwrapSwapped(t *testing.T) {
 			for i, err := range func() []error { a, b := start(f); return []error{a, b} }() {
 				if err == nil || !strings.Contains(err.Error(), "changed while") && name != "a protected path" {
 					t.Errorf("%s, %d: %v", name, i, err)
+				}
+			}
+		}
+	})
+}
+
+// TestBwrapAlone: where neither overlays nor the session's way work, each
+// command has a sandbox of its own and caches are empty.
+func TestBwrapAlone(t *testing.T) {
+	both(t, func(t *testing.T) {
+		p := settle(t, Bwrap)
+		b := p.inner()
+		b.mu.Lock()
+		b.session.close()
+		b.stage.close()
+		b.session, b.stage, b.caches.stage, b.solo = nil, nil, nil, true
+		b.mu.Unlock()
+		pol := p.base()
+		pol.Caches = []string{p.Home + "/.cache/go-build"}
+		plant(t, pol.Caches[0]+"/host", "host\n")
+		mine := fmt.Sprintf("sleep 7304.%d", os.Getpid())
+		r := p.run(t, pol, `echo works > made; cat ~/.cache/go-build/host; echo x > ~/.cache/go-build/new && setsid `+mine+` & sleep 0.2; : > $OUT/written`)
+		if r.found < 1 || strings.Contains(r.out, "host\n") || running(mine) {
+			t.Errorf("%+v", r)
+		}
+		if _, err := os.Stat(p.outside + "/written"); err == nil {
+			t.Error("written outside")
+		}
+		if r := p.run(t, pol, `cat made ~/.cache/go-build/new`); r.out != "works\nx\n" {
+			t.Errorf("%+v", r)
+		}
+	})
+}
+
+// TestBwrapLimits: each limit ends or stops a call, and the result says which.
+// Without control groups the limits of each process hold.
+func TestBwrapLimits(t *testing.T) {
+	both(t, func(t *testing.T) {
+		testkit.Require(t, "python3", "apt-get install python3")
+		p := settle(t, Bwrap)
+		for _, base := range []bool{true, false} {
+			for _, c := range []struct {
+				name, script string
+				limits       Limits
+			}{
+				{"memory", `python3 -c 'x = b"x" * 800000000'`, Limits{Memory: 400 << 20}},
+				{"file size", `head -c 3000000 /dev/zero > big`, Limits{FileSize: 1 << 20}},
+				{"processes", "python3 -c 'import os, time\nfor i in range(100):\n  if os.fork() == 0: time.sleep(20)\nos._exit(1)'", Limits{Processes: 40}},
+			} {
+				if c.name == "processes" && p.inner().groups.version == 0 {
+					continue // counted with all of the user's: the head itself needs some
+				}
+				pol := p.base()
+				if !base {
+					pol.Network = Full
+				}
+				if r := p.run(t, pol, c.script); r.Code != 0 && r.found < 90 {
+					t.Errorf("the control of %s: %+v", c.name, r)
+				}
+				pol.Limits = c.limits
+				r := p.run(t, pol, c.script)
+				if r.Code == 0 || r.found >= 90 {
+					t.Errorf("%s: %+v", c.name, r)
+				}
+				if os.Getuid() == 0 && p.inner().groups.version != 0 && r.Exceeded != c.name && c.name != "file size" {
+					t.Errorf("%s: it says %q", c.name, r.Exceeded)
 				}
 			}
 		}

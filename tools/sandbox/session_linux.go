@@ -46,7 +46,7 @@ func (b *bubble) shared(files *plan, p *Policy) (*session, error) {
 	if b.solo {
 		return nil, nil
 	}
-	key := files.key()
+	key := fmt.Sprint(files.key(), p.Limits.or(DefaultLimits())) // what waits in it is bounded already
 	if b.session != nil && b.session.key != key {
 		b.retire(b.session)
 	}
@@ -150,10 +150,10 @@ func (k kept) discard() {
 	}
 }
 
-// bounded puts the cell into the bounds of a call, those that it has if they fit.
+// bounded puts the cell into the bounds of a call. One of a session has them.
 func (b *bubble) bounded(k kept, p *Policy, id string) (*bounds, error) {
 	dirs := append(slices.Clone(p.Roots), p.Scratch, b.caches.dir)
-	if k.bounds != nil && k.bounds.limits == p.Limits.or(DefaultLimits()) {
+	if k.bounds != nil {
 		now := newBounds(p.Limits, dirs) // what was written before is not this call's
 		now.group = k.bounds.group
 		return now, nil
@@ -166,9 +166,6 @@ func (b *bubble) bounded(k kept, p *Policy, id string) (*bounds, error) {
 	if err := now.add(k.pid); err != nil {
 		k.discard()
 		return nil, errors.Join(err, now.release())
-	}
-	if k.bounds != nil && k.bounds.group != nil {
-		_ = k.bounds.group.remove() // it is empty
 	}
 	return now, nil
 }
