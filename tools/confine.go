@@ -1,8 +1,8 @@
 package tools
 
 import (
-	"crypto/rand"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"maps"

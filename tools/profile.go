@@ -77,6 +77,7 @@ func (p *Profile) plan(a authority) *plan {
 		}
 		pl.outside = pl.outside || a.granted && known && machine(e)
 	}
+	pl.git(a, known)
 	pl.settle()
 	return pl
 }

@@ -53,6 +53,9 @@ func (pl *plan) say() string {
 	if s.Open {
 		out = append(out, "open")
 	}
+	if s.GitConfig {
+		out = append(out, "gitconfig")
+	}
 	if pl.outside {
 		out = append(out, "outside")
 	}
@@ -78,7 +81,11 @@ func TestPlans(t *testing.T) {
 		{"cat /etc/passwd /usr/include/stdio.h; ls /", "base", "base"},
 		{"echo x > $T/f; cat $T/f; echo x > /dev/null 2>/dev/stderr", "base", "base"},
 		{"go test ./...; make; npm test; python3 s.py", "base", "base"},
-		{"git status; git commit -m x; git checkout -b y", "base", "base"},
+		{"git status; git commit -m x; git stash; git rebase main", "base", "base"},
+		{"git checkout -b y", "gitconfig", "gitconfig"},
+		{"git -C sub -c a.b=c branch -u origin/y", "gitconfig", "gitconfig"},
+		{"git config user.name me", "allowed $W/.git/config", "allowed $W/.git/config"},
+		{"git config user.name me; make", "base", "base"},
 		{"frobnicate --all", "base", "base"},
 		// outside: what is named, and the directory where a file comes or goes
 		{"cat $O/f", "read $O/f", "read $O/f"},
@@ -113,8 +120,8 @@ func TestPlans(t *testing.T) {
 		{"curl -s \"https://$H0ST/\"", "full", "base"},
 		{"npm ci", "hosts registries", "hosts registries"},
 		{"pip install requests && python3 s.py", "hosts registries", "hosts registries"},
-		{"git clone https://github.com/a/b", "hosts github.com", "hosts github.com"},
-		{"git fetch", "hosts git.example.org,github.com", "hosts github.com"},
+		{"git clone https://github.com/a/b", "hosts github.com; gitconfig", "hosts github.com; gitconfig"},
+		{"git fetch", "hosts git.example.org,github.com; gitconfig", "hosts github.com; gitconfig"},
 		{"gh pr list", "hosts *.github.com,*.githubusercontent.com,github.com", "hosts *.github.com,*.githubusercontent.com,github.com"},
 		// the machine itself: after a person's yes, and with nothing unread beside it
 		{"sudo ls", "outside", "base"},

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"handrail/guard"
 	"handrail/guard/host"
 	"handrail/tools/sandbox"
 )
@@ -53,6 +54,41 @@ func (pl *plan) remote(p *Profile, a authority, effect int) {
 			}
 		}
 	}
+}
+
+// git lets git's own commands keep their configuration: what changes remotes and
+// branches a part of it, and git config, which the guard has judged key by key,
+// all of it where nothing else runs.
+func (pl *plan) git(a authority, known bool) {
+	for _, c := range a.facts.Commands {
+		if c.Name != "git" {
+			continue
+		}
+		switch gitCommand(c.Args) {
+		case "checkout", "switch", "branch", "remote", "push", "pull", "fetch", "submodule", "clone", "init", "worktree":
+			pl.policy.GitConfig = true
+		case "config":
+			for dir := a.facts.Dir; known && below(dir, a.roots); dir = filepath.Dir(dir) {
+				if _, err := os.Lstat(filepath.Join(dir, ".git", "config")); err == nil {
+					pl.policy.Allowed = append(pl.policy.Allowed, filepath.Join(dir, ".git", "config"))
+					break
+				}
+			}
+		}
+	}
+}
+
+// gitCommand is the subcommand of git, after its own options.
+func gitCommand(args []guard.Word) string {
+	for i := 0; i < len(args); i++ {
+		switch word := args[i].Text; {
+		case word == "-C" || word == "-c" || word == "--git-dir" || word == "--work-tree" || word == "--namespace":
+			i++
+		case !strings.HasPrefix(word, "-"):
+			return word
+		}
+	}
+	return ""
 }
 
 // overSSH lets git connect by ssh: with the user's keys, agent and network. The
