@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -238,7 +239,19 @@ func TestBwrapCaches(t *testing.T) {
 		plant(t, cache+"/host", "host\n")
 		pol := p.base()
 		pol.Caches = []string{cache, absent}
-		r := p.run(t, pol, `cat ~/.cache/go-build/host && echo poison > ~/.cache/go-build/host && echo x > ~/.cache/go-build/new && echo y > ~/.cache/none/new`)
+		dead := filepath.Join(p.State, "caches-4194303999-x/0") // no process has this number
+		if err := errors.Join(os.MkdirAll(dead, 0o700), os.Chmod(filepath.Dir(dead), 0o500)); err != nil {
+			t.Fatal(err)
+		}
+		if c, err := newCaches(p.State, nil); err != nil {
+			t.Error(err)
+		} else if err := c.close(); err != nil {
+			t.Error(err)
+		}
+		if _, err := os.Stat(dead); err == nil {
+			t.Error("a killed server's caches are left")
+		}
+		r := p.run(t, pol, `mkdir -p ~/.cache/go-build/ro/in && chmod 500 ~/.cache/go-build/ro && cat ~/.cache/go-build/host && echo poison > ~/.cache/go-build/host && echo x > ~/.cache/go-build/new && echo y > ~/.cache/none/new`)
 		if r.Code != 0 {
 			t.Errorf("%+v", r)
 		}

@@ -22,7 +22,14 @@ type caches struct {
 }
 
 func newCaches(state string, stage *stage) (*caches, error) {
-	dir, err := os.MkdirTemp(state, "caches-")
+	left, _ := filepath.Glob(filepath.Join(state, "caches-*-*"))
+	for _, dir := range left { // of servers that were killed
+		var pid int
+		if _, err := fmt.Sscanf(filepath.Base(dir), "caches-%d-", &pid); err == nil && !alive(pid) {
+			_ = removeTree(dir)
+		}
+	}
+	dir, err := os.MkdirTemp(state, fmt.Sprintf("caches-%d-", os.Getpid()))
 	if err != nil {
 		return nil, fmt.Errorf("caches of the session: %w", err)
 	}
@@ -77,15 +84,16 @@ func (c *caches) plan(m *plan, p *Policy, more []string) error {
 }
 
 // close removes what commands wrote.
-func (c *caches) close() error {
-	_ = filepath.WalkDir(c.dir, func(path string, d fs.DirEntry, err error) error {
-		if d != nil && d.IsDir() { // module caches are read-only, overlays leave a directory of mode 0
+func (c *caches) close() error { return removeTree(c.dir) }
+
+// removeTree removes dir, also where a directory in it cannot be written or
+// entered, as in module caches and after overlays.
+func removeTree(dir string) error {
+	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, _ error) error {
+		if d != nil && d.IsDir() {
 			_ = os.Chmod(path, 0o700)
-			if err != nil {
-				return nil
-			}
 		}
 		return nil
 	})
-	return os.RemoveAll(c.dir)
+	return os.RemoveAll(dir)
 }
