@@ -172,6 +172,13 @@ func TestSeatbeltPathsAreNoRules(t *testing.T) {
 			t.Errorf("root %q was taken", root)
 		}
 	}
+	f, err := s.seatbelt(&Policy{Roots: []string{"/a.b"}, Write: []string{"/axb"}}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := read(t, f); !r.allows(writeOp, "/axb/.GIT/hooks/x") || r.allows(writeOp, "/a.b/.GIT/hooks/x") {
+		t.Error("a dot of the root is read as any character")
+	}
 	for _, root := range []string{"/w.x/a+b(c)[d]{e}^$|", "/a b"} {
 		f, err := s.seatbelt(&Policy{Roots: []string{root}}, 0)
 		if err != nil {
