@@ -219,7 +219,7 @@ func (l *Ledger) Add(g guard.Grant) error {
 	if !l.Honoured() || g.Pattern == nil {
 		return errors.New("an always grant can only be kept where the store is believed")
 	}
-	_, err := l.Store.Keep(context.Background(), Kept{Scope: guard.Always, Pattern: g.Pattern, Tool: g.Pattern.Tool, Dir: g.Pattern.Dir, Expires: g.Expires, By: "the client's user", Channel: "mcp"})
+	_, err := l.Store.Keep(context.Background(), Kept{Scope: guard.Always, Pattern: g.Pattern, Tool: g.Pattern.Tool, Dir: g.Pattern.Dir, Expires: g.Expires, By: "whoever was asked", Channel: "question"})
 	return err
 }
 

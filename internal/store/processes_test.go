@@ -63,6 +63,15 @@ func work(role string) error {
 			}
 		}
 		fmt.Println("won", won)
+	case "leave": // the same calls as all others
+		for i := range 40 {
+			c, d := call("mytool x" + strconv.Itoa(i))
+			w, err := s.Leave(ctx, Waiting{Question: elicit.Question{Digest: d.Digest, Tool: c.ToolName}})
+			if err != nil {
+				return err
+			}
+			fmt.Println(i, w.ID)
+		}
 	case "forever": // name every grant that is kept
 		for {
 			k, err := s.Keep(ctx, Kept{Scope: guard.Session, Digest: "d", Session: "s"})
@@ -166,6 +175,28 @@ func TestOnceIsSpentOnceByAllProcesses(t *testing.T) {
 		}
 		if won != 60 {
 			t.Errorf("60 once grants were spent %d times", won)
+		}
+	})
+}
+
+// The same call has one record, also where eight processes leave it at once: all
+// are told the same ID.
+func TestOneRecordForAllProcesses(t *testing.T) {
+	everywhere(t, func(t *testing.T, place string) {
+		all := together(t, "leave", place)
+		for _, said := range all {
+			if said != all[0] || strings.Count(said, "\n") != 40 {
+				t.Fatalf("processes were told different records:\n%s\n%s", said, all[0])
+			}
+		}
+		list, err := open(t, place).WaitingCalls(t.Context(), false)
+		if err != nil || len(list) != 40 {
+			t.Fatalf("%d records, %v", len(list), err)
+		}
+		for _, w := range list {
+			if w.Times > 8 {
+				t.Errorf("%d calls are counted", w.Times)
+			}
 		}
 	})
 }

@@ -90,12 +90,18 @@ func (s *Store) Leave(ctx context.Context, w Waiting) (Waiting, error) {
 		if open >= waitingMax {
 			return ErrFull
 		}
-		w.ID, w.Asked, w.Last, w.Times, w.Expires, w.State = newID(), now, now, 1, now.Add(s.wait), Unanswered
-		_, err = t.exec(`INSERT INTO handrail_pending (digest, id, question, pattern, client, transport, asked, last, times, expires, state, choice, answered, answered_by)
+		// Another process may leave the same call at this moment: its record stays.
+		if _, err = t.exec(`INSERT INTO handrail_pending (digest, id, question, pattern, client, transport, asked, last, times, expires, state, choice, answered, answered_by)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, 1, ?, 'open', '', 0, '')
 			ON CONFLICT (digest) DO UPDATE SET id = excluded.id, question = excluded.question, pattern = excluded.pattern, client = excluded.client, transport = excluded.transport,
-				asked = excluded.asked, last = excluded.last, times = 1, expires = excluded.expires, state = 'open', choice = '', answered = 0, answered_by = ''`,
-			w.Question.Digest, w.ID, string(question), string(pattern), w.Client, w.Via, millis(now), millis(now), millis(w.Expires))
+				asked = excluded.asked, last = excluded.last, times = 1, expires = excluded.expires, state = 'open', choice = '', answered = 0, answered_by = ''
+			WHERE handrail_pending.state <> 'open' OR handrail_pending.expires <= excluded.asked`,
+			w.Question.Digest, newID(), string(question), string(pattern), w.Client, w.Via, millis(now), millis(now), millis(now.Add(s.wait))); err != nil {
+			return err
+		}
+		if have, err = s.waiting(t, "WHERE digest = ?", w.Question.Digest); err == nil && len(have) == 1 {
+			w = have[0]
+		}
 		return err
 	})
 	return w, err
