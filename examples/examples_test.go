@@ -204,7 +204,7 @@ func TestConfig(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(c.Hosts) != 2 || c.AskTimeout != d.AskTimeout || c.Fallback != d.Fallback || c.Profile != d.Profile {
+	if c.Approval.AskTimeout != d.Approval.AskTimeout || c.Fallback != d.Fallback || c.Profile != d.Profile {
 		t.Errorf("%+v", c)
 	}
 }

@@ -36,7 +36,7 @@ func home(t *testing.T) string {
 	if err := os.MkdirAll(config, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(config, "config.yaml"), []byte("ask_timeout: 2s\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(config, "config.yaml"), []byte("approval: {ask_timeout: 2s}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return dir
