@@ -15,6 +15,9 @@ import (
 type Sandbox struct {
 	// Tier is one of sandbox.Tier, or "auto": the first that works, never none.
 	Tier string
+	// Image is what the containers of docker and podman are made of; Engine is
+	// their socket, absolute, or "" for the usual one.
+	Image, Engine string
 	// Packages are the hosts that package managers reach when a call installs, Git
 	// those of a repository's own remotes that need no question.
 	Packages, Git []string
@@ -41,6 +44,15 @@ func sandboxSection() field {
 	return section("sandbox", "What holds the commands of safe_bash while they run. `handrail doctor` shows what is in force.",
 		setting("tier", "auto takes the first that works here and refuses commands where none does; none runs commands with all of your rights, and project code then asks once per session and program.", "auto",
 			func(c *Config) *string { return &c.Sandbox.Tier }, oneOf(tiers...), held).in(private),
+		setting("image", "The image of the tiers docker and podman, with bash and the tools of your projects. It is never pulled.", "localhost/tools:1",
+			func(c *Config) *string { return &c.Sandbox.Image }, plain(nil), first).in(private),
+		setting("engine", "The socket of Docker or Podman; without it, the usual one.", "/run/user/1000/podman/podman.sock",
+			func(c *Config) *string { return &c.Sandbox.Engine }, plain(func(w string) error {
+				if !filepath.IsAbs(w) {
+					return fmt.Errorf("want the path of a socket, not %q", w)
+				}
+				return nil
+			}), first).in(private),
 		list("packages", "Hosts that package managers reach when a call installs something: hosts, or the lists registries and forges.", "[registries]",
 			func(s *Sandbox) *[]string { return &s.Packages }, words(hostEntry)),
 		list("git", "Hosts that git may fetch from, where the repository's own remotes name them, beside `hosts`.", "[forges]",
@@ -78,7 +90,8 @@ func addressRange(_ *Config, w string) (string, error) {
 // env.
 func (c *Config) settings(env map[string]string) sandbox.Settings {
 	s := sandbox.Settings{Home: c.Home, Scratch: env["TMPDIR"], State: filepath.Join(resolved(c.State), "sandbox"),
-		Hidden: slices.Concat(c.Own(), c.Sandbox.Hidden), Toolchains: c.toolchains(env), Caches: caches(c.Home, env)}
+		Hidden: slices.Concat(c.Own(), c.Sandbox.Hidden), Toolchains: c.toolchains(env), Caches: caches(c.Home, env),
+		Image: c.Sandbox.Image, Engine: c.Sandbox.Engine}
 	if c.Sandbox.Tier != "auto" {
 		s.Tier = sandbox.Tier(c.Sandbox.Tier)
 	}
