@@ -66,7 +66,7 @@ func grantsList(s streams, args []string) (int, error) {
 	}
 	tw := tabwriter.NewWriter(s.stdout, 0, 0, 2, ' ', 0)
 	for _, k := range list {
-		fmt.Fprintf(tw, "%s\t%s\t%s\tused %d×\t%s\n", k.ID, k.Scope, holding(k), k.Used, fit(oneLine(shownIn(k)), 100))
+		fmt.Fprintf(tw, "%s\t%s\t%s\tused %d×\t%s\n", k.ID, k.Scope, lasting(k), k.Used, fit(oneLine(shownIn(k)), 100))
 	}
 	return 0, tw.Flush()
 }
@@ -79,8 +79,8 @@ func shownIn(k store.Kept) string {
 	return k.Tool + " " + k.Shown + " in " + k.Dir
 }
 
-// holding says until when a grant holds, or what ended it.
-func holding(k store.Kept) string {
+// lasting says until when a grant holds, or what ended it.
+func lasting(k store.Kept) string {
 	switch {
 	case !k.Revoked.IsZero():
 		return "revoked"
@@ -114,7 +114,7 @@ func grantsShow(s streams, args []string) (int, error) {
 	line := func(name, format string, v ...any) {
 		fmt.Fprintf(s.stdout, "%-9s %s\n", name, text.Visible(fmt.Sprintf(format, v...)))
 	}
-	line("grant", "%s, %s, %s", k.ID, k.Scope, holding(k))
+	line("grant", "%s, %s, %s", k.ID, k.Scope, lasting(k))
 	line("covers", "%s", shownIn(k))
 	line("given", "%s by %s (%s)", k.Created.Local().Format("2006-01-02 15:04"), k.By, k.Channel)
 	line("ends", "%s", k.Expires.Local().Format("2006-01-02 15:04"))
@@ -169,7 +169,7 @@ func grantsRevoke(s streams, args []string) (int, error) {
 			return 0, err
 		}
 		if err := d.store.Revoke(context.Background(), id); errors.Is(err, store.ErrGone) {
-			return 0, fmt.Errorf("grant %s no longer holds: it is %s", id, holding(k))
+			return 0, fmt.Errorf("grant %s no longer holds: it is %s", id, lasting(k))
 		} else if err != nil {
 			return 0, err
 		}

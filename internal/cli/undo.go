@@ -34,6 +34,9 @@ reflog come back, and the commits with them, as long as git has not pruned these
 }
 
 func undo(s streams, args []string) (int, error) {
+	if err := byPerson(); err != nil {
+		return 0, err
+	}
 	f := newFlags("undo")
 	dry, force, asJSON := f.Bool("dry-run", false, ""), f.Bool("force", false, ""), f.Bool("json", false, "")
 	rest, err := f.operands(args, 0, 1)
