@@ -2,6 +2,7 @@ package tools
 
 import (
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -16,7 +17,7 @@ var (
 	saysWrite   = regexp.MustCompile(`(?i)read-only file system|EROFS|device or resource busy`)
 	saysDenied  = regexp.MustCompile(`(?i)permission denied|operation not permitted|EACCES|EPERM`)
 	saysMissing = regexp.MustCompile(`(?i)no such file or directory|ENOENT|cannot find`)
-	pathIn      = regexp.MustCompile(`/[^\s'"` + "`" + `:,;()<>|]+`)
+	pathIn      = regexp.MustCompile(`[^\s'"` + "`" + `:,;()<>|]*/[^\s'"` + "`" + `:,;()<>|]+`)
 )
 
 // maxRefusals is how many refusals a result names.
@@ -61,6 +62,9 @@ func (c *confined) refusals(output string) (seen []string) {
 // line names, or other.
 func (c *confined) pathOf(line, other string) string {
 	for _, path := range pathIn.FindAllString(line, 8) {
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(c.roots[0], path)
+		}
 		if !below(path, c.roots) && !below(path, []string{c.plan.policy.Scratch}) || obeyed(path) || below(path, c.plan.policy.Secrets) {
 			return path
 		}

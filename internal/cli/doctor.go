@@ -14,9 +14,10 @@ import (
 var doctorCommand = subcommand{
 	name:  "doctor",
 	usage: "[--config FILE] [--json]",
-	short: "say what is in force, and try the Guard Agent's model",
-	doc: `Prints the configuration that counts, and gives the model of the Guard Agent its
-self-test. Exit code 1 where the Guard Agent is meant to work and does not.`,
+	short: "say what is in force, and try the sandbox and the Guard Agent's model",
+	doc: `Prints the configuration that counts, finds out by real commands what holds
+commands here, and gives the model of the Guard Agent its self-test. Exit code 1
+where no sandbox works, or the Guard Agent is meant to and does not.`,
 	run: doctor,
 }
 
@@ -28,6 +29,7 @@ type diagnosis struct {
 	Policy   string        `json:"policy"`
 	Fallback string        `json:"fallback"`
 	State    string        `json:"state"`
+	Sandbox  inForce       `json:"sandbox"`
 	Agent    string        `json:"guard_agent"` // auto, on, off
 	Works    bool          `json:"guard_agent_works"`
 	Fault    string        `json:"fault,omitempty"`
@@ -50,6 +52,9 @@ func doctor(s streams, args []string) (int, error) {
 	}
 	d := diagnosis{Version: config.Version, File: c.File, Profile: c.Profile, Policy: j.Guard.Revision, Fallback: c.Fallback.String(),
 		State: c.State, Agent: c.LLM.Use}
+	if d.Sandbox, err = examine(c); err != nil {
+		return 0, err
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	a, err := c.Agent(func(m string) { fmt.Fprintln(s.stderr, m) })
@@ -69,7 +74,7 @@ func doctor(s streams, args []string) (int, error) {
 		d.print(s)
 		err = nil
 	}
-	if err == nil && c.LLM.Wanted() && !d.Works {
+	if err == nil && (c.LLM.Wanted() && !d.Works || d.Sandbox.Fault != "") {
 		return exitError, nil
 	}
 	return 0, err
@@ -88,6 +93,7 @@ func (d *diagnosis) print(s streams) {
 	line("configuration", "%s", config)
 	line("profile", "%s, policy %s", d.Profile, d.Policy)
 	line("state", "%s", d.State)
+	d.Sandbox.print(s.stdout)
 	if d.Model == nil {
 		line("Guard Agent", "off; what rules cannot tell: %s", d.Fallback)
 		return

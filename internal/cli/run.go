@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
@@ -102,6 +103,9 @@ func (s streams) outcome(res *tools.Result) int {
 	}
 	io.WriteString(s.stdout, res.Stdout)
 	io.WriteString(s.stderr, res.Stderr)
+	if h := res.Sandbox; h != nil && len(h.Refused)+len(h.Restored) > 0 {
+		fmt.Fprintf(s.stderr, "handrail run: the sandbox (%s, network: %s) refused or took back: %s\n", h.Tier, h.Network, strings.Join(append(h.Refused, h.Restored...), ", "))
+	}
 	if res.TimedOut {
 		fmt.Fprintln(s.stderr, "handrail run: ended, because it took too long")
 		return exitTimedOut

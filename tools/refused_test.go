@@ -1,0 +1,33 @@
+package tools
+
+import (
+	"strings"
+	"testing"
+
+	"handrail/tools/sandbox"
+)
+
+// TestRefusals reads what real programs print.
+func TestRefusals(t *testing.T) {
+	for output, want := range map[string]string{
+		"error: could not write config file .git/config: Device or resource busy":                           "writing /w/.git/config",
+		"bash: line 1: /opt/zz: Read-only file system":                                                      "writing /opt/zz",
+		"OSError: [Errno 30] Read-only file system: '/opt/zz'":                                              "writing /opt/zz",
+		"touch: cannot touch 'x': Read-only file system":                                                    "writing outside the workspace, or a protected file",
+		"curl: (6) Could not resolve host: example.org":                                                     "the network",
+		"npm error code EAI_AGAIN":                                                                          "the network",
+		`Get "https://proxy.golang.org/x": dial tcp: lookup proxy.golang.org: no such host`:                 "the network",
+		"error: gpg failed to sign the data":                                                                "sockets and agents of the user (ssh, docker, signing)",
+		"Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?": "sockets and agents of the user (ssh, docker, signing)",
+		"cat: /etc/shadow: Permission denied":                                                               "access to /etc/shadow",
+		"bash: ./run.sh: Permission denied":                                                                 "",
+		"cat: missing: No such file or directory":                                                           "",
+		"--- FAIL: TestX\n    x_test.go:3: got 1, want 2":                                                   "",
+		"bash: /w/sub/f: Permission denied":                                                                 "",
+	} {
+		c := &confined{roots: []string{"/w"}, plan: &plan{policy: &sandbox.Policy{Scratch: "/scratch"}}}
+		if got := strings.Join(c.refusals(output), "; "); got != want {
+			t.Errorf("%q: %q, want %q", output, got, want)
+		}
+	}
+}
