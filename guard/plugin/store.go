@@ -154,11 +154,12 @@ func (s *Store) refresh(t *tree) (changed bool) {
 	}
 	for _, g := range t.guards {
 		g.Project = t.root != ""
+		g.Trusted = s.trusts(g)
 	}
-	t.trust = s.trust(t.guards)
 	if len(t.faults) > 0 {
 		s.keep(t, old)
 	}
+	t.trust = s.trust(t.guards)
 	s.tell(t)
 	return !again || !same(old, t.guards)
 }
@@ -229,12 +230,17 @@ func same(a, b []*Guard) bool {
 	})
 }
 
-// trust looks which guards of a project the user trusts as they are, and names
-// them.
+// trusts reports whether the user trusts a guard of a project as it is.
+func (s *Store) trusts(g *Guard) bool {
+	return g.Project && s.opt.Trusted != nil && s.opt.Trusted(g.File, g.SHA256)
+}
+
+// trust names the guards that the user trusts. It changes none: calls that are
+// being judged have them.
 func (s *Store) trust(guards []*Guard) string {
 	var b strings.Builder
 	for _, g := range guards {
-		if g.Trusted = g.Project && s.opt.Trusted != nil && s.opt.Trusted(g.File, g.SHA256); g.Trusted {
+		if s.trusts(g) {
 			b.WriteString(g.File + " " + g.SHA256 + "\n")
 		}
 	}

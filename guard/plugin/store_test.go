@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -290,4 +292,33 @@ func TestIndexLosesNothing(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Calls that are judged while files and trust change see one policy each.
+func TestConcurrent(t *testing.T) {
+	d := newDesk(t)
+	d.project(t, "g.yaml", allowDocker, true)
+	var trusted atomic.Bool
+	store, err := plugin.Open(plugin.Options{Loader: d.loader, User: plugin.Dirs(d.home), Trusted: func(string, string) bool { return trusted.Load() }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.manager.User = store.Policy
+	var done sync.WaitGroup
+	for range 4 {
+		done.Go(func() {
+			for range 200 {
+				got := d.bash(t, "frob")
+				if spoke := by(got, "g", allow); spoke != (got.Verdict == allow) {
+					t.Errorf("%s: %+v", got.Verdict, got.Findings)
+				}
+			}
+		})
+	}
+	for i := range 50 {
+		trusted.Store(i%2 == 0)
+		d.write(t, d.home+"/.handrail/guards/other.yaml", fmt.Sprintf("match: other%d\nverdict: ask\n", i))
+		time.Sleep(time.Millisecond)
+	}
+	done.Wait()
 }
