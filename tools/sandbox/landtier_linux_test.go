@@ -276,6 +276,20 @@ func TestLandlockWhereNamespacesAreRefused(t *testing.T) {
 	}
 }
 
+// TestLandlockAlike runs the tests of bubblewrap that hold without namespaces.
+func TestLandlockAlike(t *testing.T) {
+	if asUser(t) {
+		return
+	}
+	landing(t)
+	c := exec.Command("/proc/self/exe", "-test.run=^TestBwrap(ServerDeath|Descriptors|Write|Git)$", "-test.v", "-test.timeout=1m")
+	c.Env = append(os.Environ(), tierInstead+"="+string(Landlock))
+	out, err := c.CombinedOutput()
+	if n := strings.Count(string(out), "\n--- PASS: "); err != nil || n != 4 {
+		t.Errorf("%d passed, %v:\n%s", n, err, out)
+	}
+}
+
 // TestLandlockTree: nothing of a call outlives it, whatever it does to hide.
 func TestLandlockTree(t *testing.T) {
 	if asUser(t) {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -53,6 +52,8 @@ type bounds struct {
 	began  time.Time
 	disk   []volume
 	dirs   []string
+	// recount is when the files are counted again whatever is free.
+	recount time.Time
 
 	stop  chan struct{}
 	done  chan struct{}
@@ -98,6 +99,13 @@ func volumes(dirs []string) []volume {
 	return all
 }
 
+// What a process of ours at the head of a command needs of both, so that limits
+// that are meant for the command do not end it.
+const (
+	ownTasks = 16
+	ownData  = 256 << 20 // bytes
+)
+
 // userTasks counts the tasks of the user of process pid, which RLIMIT_NPROC
 // counts too.
 func userTasks(pid int) int {
@@ -124,8 +132,8 @@ func userTasks(pid int) int {
 func (b *bounds) add(pid int) error {
 	limits := map[int]int64{unix.RLIMIT_FSIZE: b.limits.FileSize, unix.RLIMIT_CORE: 0}
 	if b.group == nil {
-		limits[unix.RLIMIT_NPROC] = int64(b.limits.Processes + userTasks(pid))
-		limits[unix.RLIMIT_DATA] = b.limits.Memory
+		limits[unix.RLIMIT_NPROC] = int64(b.limits.Processes + userTasks(pid) + ownTasks)
+		limits[unix.RLIMIT_DATA] = max(b.limits.Memory, ownData) // what is less is watched
 	} else if err := b.group.add(pid); err != nil {
 		return err
 	}
@@ -222,19 +230,27 @@ func resident(pids []int) int64 {
 	return pages * int64(os.Getpagesize())
 }
 
-// filled reports whether the call wrote more than it may: a file system has so
-// much less free, and so much is in files that changed since the call began, or
-// that it holds open without a name.
+// filled reports whether the call wrote more than it may, in files that changed
+// since it began and in files that it holds open without a name. The first are
+// counted as soon as a file system has so much less free, and else as often as
+// counting costs a twentieth of the time: others may free what the call takes.
 func (b *bounds) filled(processes func() []int) bool {
-	less := false
+	nameless := b.nameless(processes())
+	if nameless > b.limits.Disk {
+		return true
+	}
+	less, due := false, time.Now().After(b.recount)
 	for _, v := range b.disk {
 		free, ok := freeBytes(v.path)
 		less = less || ok && v.free > free && v.free-free > uint64(b.limits.Disk)
 	}
-	if !less {
+	if !less && !due {
 		return false
 	}
-	return b.written(processes()) > b.limits.Disk
+	began := time.Now()
+	sum := b.written(!less)
+	b.recount = time.Now().Add(max(time.Second, 20*time.Since(began)))
+	return sum+nameless > b.limits.Disk
 }
 
 func freeBytes(dir string) (uint64, bool) {
@@ -245,35 +261,55 @@ func freeBytes(dir string) (uint64, bool) {
 	return st.Bfree * uint64(st.Bsize), true
 }
 
-// written sums the blocks of files that changed since the call began, in bytes.
-func (b *bounds) written(pids []int) int64 {
+// written sums the blocks of files in the call's directories that changed since
+// it began, in bytes; with made, only of files that it made: how much an older
+// one grew is not known.
+func (b *bounds) written(made bool) int64 {
 	var sum int64
 	seen := map[[2]uint64]bool{}
-	count := func(st *syscall.Stat_t) {
-		key := [2]uint64{uint64(st.Dev), st.Ino}
-		if st.Mode&syscall.S_IFMT == syscall.S_IFREG && st.Ctim.Nano() >= b.began.Add(-tick).UnixNano() && !seen[key] {
-			seen[key] = true
-			sum += min(st.Blocks*512, math.MaxInt64-sum)
-		}
-	}
 	for _, dir := range b.dirs {
-		_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 			if err != nil || !d.Type().IsRegular() {
 				return nil
 			}
-			if fi, err := d.Info(); err == nil {
-				count(fi.Sys().(*syscall.Stat_t))
+			fi, err := d.Info()
+			if err != nil {
+				return nil
+			}
+			st := fi.Sys().(*syscall.Stat_t)
+			if key := [2]uint64{uint64(st.Dev), st.Ino}; st.Ctim.Nano() >= b.began.Add(-tick).UnixNano() && !seen[key] && (!made || b.makes(path)) {
+				seen[key] = true
+				sum += st.Blocks * 512
 			}
 			return nil
 		})
 	}
+	return sum
+}
+
+// makes reports whether the file was made since the call began.
+func (b *bounds) makes(path string) bool {
+	var x unix.Statx_t
+	return unix.Statx(unix.AT_FDCWD, path, unix.AT_SYMLINK_NOFOLLOW, unix.STATX_BTIME, &x) == nil && x.Mask&unix.STATX_BTIME != 0 &&
+		time.Unix(x.Btime.Sec, int64(x.Btime.Nsec)).After(b.began.Add(-tick))
+}
+
+// nameless sums the blocks of deleted files that processes hold open, in bytes.
+func (b *bounds) nameless(pids []int) int64 {
+	var sum int64
+	seen := map[[2]uint64]bool{}
 	for _, pid := range pids {
 		dir := "/proc/" + strconv.Itoa(pid) + "/fd/"
 		entries, _ := os.ReadDir(dir)
 		for _, e := range entries {
 			var st syscall.Stat_t
-			if to, err := os.Readlink(dir + e.Name()); err == nil && strings.HasSuffix(to, " (deleted)") && syscall.Stat(dir+e.Name(), &st) == nil && st.Nlink == 0 {
-				count(&st)
+			to, err := os.Readlink(dir + e.Name())
+			if err != nil || !strings.HasSuffix(to, " (deleted)") || syscall.Stat(dir+e.Name(), &st) != nil || st.Nlink > 0 || st.Mode&syscall.S_IFMT != syscall.S_IFREG {
+				continue
+			}
+			if key := [2]uint64{uint64(st.Dev), st.Ino}; !seen[key] && !strings.HasPrefix(to, "/memfd:") {
+				seen[key] = true
+				sum += st.Blocks * 512
 			}
 		}
 	}
