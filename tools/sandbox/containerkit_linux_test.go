@@ -5,7 +5,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -41,6 +43,7 @@ func podman(t testing.TB) (socket string) {
 	t.Cleanup(func() {
 		_ = cmd.Process.Signal(os.Interrupt)
 		_ = cmd.Wait()
+		endMonitors(dir)
 		_ = exec.Command("umount", "-l", dir+"/store/overlay", dir+"/store/vfs").Run()
 	})
 	for range 500 {
@@ -52,6 +55,19 @@ func podman(t testing.TB) (socket string) {
 	}
 	t.Fatal("podman does not serve")
 	return ""
+}
+
+// endMonitors ends what Podman leaves for five minutes to tell how a command
+// of the store in dir ended, and which then would mount the store again.
+func endMonitors(dir string) {
+	all, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, file := range all {
+		b, _ := os.ReadFile(file)
+		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+		if err == nil && strings.Contains(string(b), "conmon") && strings.Contains(string(b), dir+"/store") {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}
 }
 
 // codename is the release of this system, whose packages the image is made of.
