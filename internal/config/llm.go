@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -161,10 +162,53 @@ func (l *LLM) host() error {
 	return nil
 }
 
-// Skills returns the guard skills: the built-in ones and the user's. Those of a
-// project are not read: nothing says yet that the user trusts them. The error
-// tells which files have faults; the skills are good all the same.
-func (c *Config) Skills() ([]skills.Skill, error) { return skills.Load(skills.Dirs(c.Home)...) }
+// Skills returns the guard skills: the built-in ones, the user's, and those of
+// the workspace roots that the user trusts as they are; later ones replace
+// earlier ones of the same name. The error tells which files have faults; the
+// skills are good all the same.
+func (c *Config) Skills() ([]skills.Skill, error) {
+	all, err := skills.Load(skills.Dirs(c.Home)...)
+	if len(all) == 0 || !c.own {
+		return all, err
+	}
+	theirs, faults := c.projectSkills()
+	for _, s := range theirs {
+		all = slices.DeleteFunc(all, func(o skills.Skill) bool { return o.Name == s.Name })
+		all = append(all, s)
+	}
+	slices.SortFunc(all, func(a, b skills.Skill) int { return strings.Compare(a.Name, b.Name) })
+	return all, errors.Join(err, faults)
+}
+
+// projectSkills are the skills of the workspace roots that the user trusts, the
+// weakest first. Each file is read once, and what was read is what was trusted.
+func (c *Config) projectSkills() (all []skills.Skill, err error) {
+	trust := OpenTrust(c.State)
+	for _, root := range c.Roots {
+		for _, dir := range trustDirs() {
+			if filepath.Base(dir) != "guard-skills" {
+				continue
+			}
+			names, fault := namesBelow(root, dir)
+			err = errors.Join(err, fault)
+			for _, name := range names {
+				file := filepath.Join(dir, name)
+				data, fault := readBelow(root, file, maxProjectFile)
+				if fault != nil || !trust.Has(filepath.Join(root, file), sumOf(data)) || filepath.Ext(name) != ".md" {
+					continue // not trusted: as if it were not there
+				}
+				s, fault := skills.Parse(filepath.Join(root, file), data)
+				if fault != nil {
+					err = errors.Join(err, fault)
+					continue
+				}
+				s.File = filepath.Join(root, file)
+				all = append(all, s)
+			}
+		}
+	}
+	return all, err
+}
 
 // Agent makes the Guard Agent from what is set, or nil where it is off. notice
 // is told what a person should know once; it may be nil.

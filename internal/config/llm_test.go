@@ -1,10 +1,14 @@
 package config
 
 import (
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"handrail/skills"
 )
 
 // noLLM clears what the environment says about the validator.
@@ -118,5 +122,24 @@ func TestSkills(t *testing.T) {
 	}
 	if names != "bash go js mine python simulate " || err == nil || !strings.Contains(err.Error(), "bad.md") {
 		t.Errorf("%s, %v", names, err)
+	}
+	file := filepath.Join(project, ".handrail/guard-skills/theirs.md")
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	has := func() bool {
+		all, _ := c.Skills()
+		return slices.ContainsFunc(all, func(s skills.Skill) bool { return s.Name == "theirs" && s.File == file })
+	}
+	if err := OpenTrust(c.State).Replace(project, []TrustedFile{{Root: project, Path: ".handrail/guard-skills/theirs.md", SHA256: sumOf(data)}}); err != nil {
+		t.Fatal(err)
+	}
+	if !has() {
+		t.Error("a trusted skill of the project is not read")
+	}
+	write(t, file, string(data)+"more\n")
+	if has() {
+		t.Error("a skill that changed after it was trusted is read")
 	}
 }
