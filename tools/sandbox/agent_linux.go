@@ -52,7 +52,7 @@ func newHead(server *net.UnixConn) error {
 	defer outer.Close()
 	defer inner.Close()
 	_, err = syscall.ForkExec("/proc/self/exe", []string{"sandbox", inside, "head", fromAgent}, &syscall.ProcAttr{
-		Env: []string{}, Files: []uintptr{0, 1, 2, inner.Fd()},
+		Env: []string{insideMark + "=1"}, Files: []uintptr{0, 1, 2, inner.Fd()},
 		Sys: &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID | syscall.CLONE_NEWNS},
 	})
 	if err != nil {

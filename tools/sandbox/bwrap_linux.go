@@ -68,12 +68,8 @@ func openBubble(s Settings, bare bool) (Sandbox, error) {
 		return nil, fmt.Errorf("the program for the inside: %w", err)
 	}
 	b := &bubble{Settings: s, bare: bare, self: self, hidden: s.unread(), cells: map[*held]bool{}}
-	if b.stage, err = openStage(self); err == nil { // what does not start here is told by the first cue
-		if _, err = b.stage.ask(cue{}); err != nil && err.Error() != unknownCue {
-			b.notes = append(b.notes, "package caches of the host are not read: "+err.Error())
-			b.stage.close()
-			b.stage = nil
-		}
+	if b.stage, err = openStage(self); err != nil {
+		b.notes = append(b.notes, "package caches of the host are not read: "+err.Error())
 	}
 	if b.groups, err = findCgroups(); err != nil {
 		b.notes = append(b.notes, "no control groups, so memory is bounded by looking at it: "+err.Error())
@@ -226,7 +222,7 @@ func exists(path string) bool {
 // fence is what every sandbox of ours has.
 func fence(p *Policy) []string {
 	args := []string{"--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try",
-		"--new-session", "--die-with-parent", "--disable-userns", "--clearenv"}
+		"--new-session", "--die-with-parent", "--disable-userns", "--clearenv", "--setenv", insideMark, "1"}
 	if p.Network != Full && !p.Open {
 		args = append(args, "--unshare-net")
 	}

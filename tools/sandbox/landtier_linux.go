@@ -152,7 +152,7 @@ func (l *landed) boot() (*awaiting, error) {
 	if err != nil {
 		return nil, err
 	}
-	cmd := &exec.Cmd{Path: "/proc/self/fd/4", Args: []string{"sandbox", inside, "warden"}, Dir: "/", Env: []string{},
+	cmd := &exec.Cmd{Path: "/proc/self/fd/4", Args: []string{"sandbox", inside, "warden"}, Dir: "/", Env: []string{insideMark + "=1"},
 		ExtraFiles: []*os.File{theirs, l.self}, SysProcAttr: &syscall.SysProcAttr{Setsid: true}}
 	err = cmd.Start()
 	theirs.Close()

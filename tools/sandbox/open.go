@@ -44,6 +44,11 @@ type Settings struct {
 	Idle time.Duration
 }
 
+// insideMark is in the environment of the sandbox's own processes: a program that
+// has it and opens a sandbox does not call Main first, and would start itself
+// for ever.
+const insideMark = "HANDRAIL_SANDBOX_PROCESS"
+
 // tier is one way to hold commands: open makes its sandbox, or says in its
 // error what is missing and which command brings it.
 type tier struct {
@@ -56,6 +61,9 @@ type tier struct {
 // not, the error says why and how to get it; the answer is never a weaker one.
 // None is taken only when it is asked for by name.
 func Open(s Settings) (Sandbox, error) {
+	if os.Getenv(insideMark) != "" {
+		return nil, errors.New("this program does not call sandbox.Main first in main (in a test: in TestMain)")
+	}
 	if s.Tier == None && s.State == "" {
 		return openNone(s)
 	}

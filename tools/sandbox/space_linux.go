@@ -109,7 +109,7 @@ type building struct {
 
 // parameters is how many parameters each known argument has.
 var parameters = map[string]int{
-	"--new-session": 0, "--die-with-parent": 0, "--disable-userns": 0, "--clearenv": 0, "--as-pid-1": 0, "--hostname": 1, "--cap-drop": 1, "--cap-add": 1,
+	"--new-session": 0, "--die-with-parent": 0, "--disable-userns": 0, "--clearenv": 0, "--setenv": 2, "--as-pid-1": 0, "--hostname": 1, "--cap-drop": 1, "--cap-add": 1,
 	"--perms": 1, "--size": 1, "--tmpfs": 1, "--dir": 1, "--dev": 1, "--proc": 1, "--remount-ro": 1, "--ro-bind": 2, "--bind": 2, "--dev-bind": 2,
 }
 

@@ -110,7 +110,8 @@ type stage struct {
 	cmd  *exec.Cmd
 }
 
-// openStage starts a stage with the program self.
+// openStage starts a stage with the program self, which must call Main first: one
+// that does not is ended, and would not start another.
 func openStage(self *os.File) (*stage, error) {
 	mine, theirs, err := pair()
 	if err != nil {
@@ -119,7 +120,7 @@ func openStage(self *os.File) (*stage, error) {
 	defer theirs.Close()
 	said := &tail{}
 	uid, gid := os.Getuid(), os.Getgid()
-	cmd := &exec.Cmd{Path: "/proc/self/fd/4", Args: []string{"sandbox", inside, "stage"}, Dir: "/", Env: []string{}, Stderr: said,
+	cmd := &exec.Cmd{Path: "/proc/self/fd/4", Args: []string{"sandbox", inside, "stage"}, Dir: "/", Env: []string{insideMark + "=1"}, Stderr: said,
 		ExtraFiles: []*os.File{theirs, self}, WaitDelay: time.Second,
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true, AmbientCaps: []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_DAC_OVERRIDE, unix.CAP_FOWNER, unix.CAP_CHOWN, unix.CAP_MKNOD},
 			Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS,
@@ -129,7 +130,14 @@ func openStage(self *os.File) (*stage, error) {
 		mine.Close()
 		return nil, fmt.Errorf("own namespaces: %w", err)
 	}
-	return &stage{conn: mine, dec: json.NewDecoder(mine), cmd: cmd}, nil
+	s := &stage{conn: mine, dec: json.NewDecoder(mine), cmd: cmd}
+	_ = mine.SetDeadline(time.Now().Add(probeTime))
+	if _, err := s.ask(cue{}); err == nil || err.Error() != unknownCue {
+		_ = cmd.Process.Kill()
+		s.close()
+		return nil, fmt.Errorf("own namespaces: %w %s", err, said)
+	}
+	return s, mine.SetDeadline(time.Time{})
 }
 
 // ask sends a cue and returns the answer.
