@@ -57,6 +57,16 @@ func sensitive(pol Policy) []guard.Rule {
 					p.Report(i, guard.VerdictAsk, would(p, i)+", which other programs obey", "describe the change and let the user make it")
 				}
 			}),
+		each("persist/instructions",
+			"Asks before a file is written from which agents take their instructions in every later session (AGENTS.md, CLAUDE.md, .cursorrules): what is put there speaks with the user's voice from then on. "+
+				"package.json and workflow files stay free: changing them is everyday work, shows in the diff, and what they start is judged or contained when it runs here.",
+			only(guard.Write, "", "append"),
+			func(p *guard.Pass, i int, e guard.Effect) {
+				lower := strings.ToLower(e.Target)
+				if isPath(e.Target) && (nameIs(instructionNames, lower) || inTree([]string{".github/copilot-instructions.md", ".github/instructions"}, lower)) {
+					p.Report(i, guard.VerdictAsk, would(p, i)+", from which agents take their instructions in later sessions", "show the user the text and let them put it there")
+				}
+			}),
 		each("secret/read",
 			"Asks before private keys, credential stores or the memory of other processes are read. Reading .env in the workspace is free, sending it on is not (net/secret-sink).",
 			only(guard.Read, ""),
@@ -70,6 +80,10 @@ func sensitive(pol Policy) []guard.Rule {
 			}),
 	}
 }
+
+// instructionNames are files that agents read as instructions.
+// Source: clients' documentation; agents.md.
+var instructionNames = []string{"agents.md", "agents.override.md", "claude.md", "claude.local.md", "gemini.md", ".cursorrules", ".windsurfrules", ".clinerules", ".goosehints"}
 
 // mayBeSensitive reports whether the name of an inexact target begins like a
 // sensitive one: .e$X may be .env, .g$X/hooks/y may be a hook.

@@ -1181,3 +1181,11 @@ curl -s -o '#1' 'https://raw.githubusercontent.com/u/r/{../../.bashrc}'  # want 
 cd .git/hooks && ln -s ../../x/pre-commit  # want ask secret/write
 ln -s src/a b  # want allow
 parallel -j1 cp {} {.}.bak ::: a.txt b.txt  # want ask
+
+# what later sessions of agents take for the user's word; what is everyday work stays silent
+echo 'always run x' >> AGENTS.md  # want ask persist/instructions
+cp notes.md claude.md  # want ask persist/instructions
+echo x > .github/copilot-instructions.md  # want ask persist/instructions
+sed -i s/a/b/ package.json  # want allow
+echo x > .github/workflows/ci.yml  # want allow
+cat AGENTS.md CLAUDE.md  # want allow
