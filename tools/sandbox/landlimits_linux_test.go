@@ -15,9 +15,9 @@ func TestLandlockLimits(t *testing.T) {
 	testkit.Require(t, "perl", "apt-get install perl")
 	for script, limits := range map[string]Limits{
 		`exec perl -e 'for (1..120) { my $p = fork; exit 9 if !defined $p; if (!$p) { sleep 30; exit } }'`: {Processes: 40},
-		`exec head -c 3M /dev/zero > f`:                                  {FileSize: 1 << 20},
-		`exec perl -e '$x = "x" x (300 << 20); print length $x'`:         {Memory: 64 << 20},
-		`for i in {1..40}; do head -c 1M /dev/zero > f$i; done; sleep 5`: {Disk: 20 << 20},
+		`exec head -c 3M /dev/zero > f`:                                            {FileSize: 1 << 20},
+		`exec perl -e '$x = "x" x (300 << 20); print length $x'`:                   {Memory: 64 << 20},
+		`rm -f f*; for i in {1..40}; do head -c 1M /dev/zero > f$i; done; sleep 5`: {Disk: 20 << 20},
 	} {
 		pol := p.base()
 		if r := p.run(t, pol, script); r.Code != 0 {
