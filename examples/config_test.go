@@ -22,7 +22,7 @@ func TestConfiguration(t *testing.T) {
 		t.Fatal(err)
 	}
 	if string(text) != config.DefaultText("schema/config.schema.json") {
-		t.Error("config.yaml is not what `handrail config init` writes")
+		t.Error("config.yaml is not what `handrail config init` writes (but for its first line): write it again")
 	}
 	written, err := os.ReadFile("schema/config.schema.json")
 	if err != nil {
