@@ -13,7 +13,7 @@ var skillsCommand = subcommand{
 	short: "list the guard skills, or print one",
 	doc: `Guard skills are what the Guard Agent's model is taught, by language or when it
 asks. Yours go into guard-skills/NAME.md under ~/.agents, ~/.claude or ~/.handrail;
-later ones replace earlier ones of the same name. Those of a project count once you trust them (`handrail trust`).`,
+later ones replace earlier ones of the same name. Those of a project count once you trust them (handrail trust).`,
 	run: showSkills,
 }
 
