@@ -156,6 +156,9 @@ func (c *confined) told(e *ending, res *Result) (notes []string) {
 		res.Sandbox.Restored = e.Restored
 		notes = append(notes, "protected files that it made or changed were put back as they were: "+listed(e.Restored))
 	}
+	if e.Code != 0 && waited(res.Stderr+"\n"+res.Stdout) {
+		notes = append(notes, "commands get no standard input and no terminal: give answers as options, or by a here-document")
+	}
 	refused, more := c.proxy.Refused()
 	for _, r := range refused {
 		res.Sandbox.Refused = append(res.Sandbox.Refused, r.Host)

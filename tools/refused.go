@@ -17,6 +17,7 @@ var (
 	saysWrite   = regexp.MustCompile(`(?i)read-only file system|EROFS|device or resource busy`)
 	saysDenied  = regexp.MustCompile(`(?i)permission denied|operation not permitted|EACCES|EPERM`)
 	saysMissing = regexp.MustCompile(`(?i)no such file or directory|ENOENT|cannot find`)
+	saysInput   = regexp.MustCompile(`(?i)EOFError|EOF when reading|not a (tty|terminal)|no tty|inappropriate ioctl for device|end of file.*(input|prompt)|/dev/tty: No such|could not read (Username|Password)|interactive (mode|terminal)|must be run (in|from) a terminal`)
 	pathIn      = regexp.MustCompile(`[^\s'"` + "`" + `:,;()<>|]*/[^\s'"` + "`" + `:,;()<>|]+`)
 )
 
@@ -78,3 +79,7 @@ func (c *confined) unseen(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil && !below(path, open)
 }
+
+// waited reports whether the output of a failed command shows that it wanted to
+// ask somebody.
+func waited(output string) bool { return saysInput.MatchString(output) }

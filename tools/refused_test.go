@@ -4,8 +4,20 @@ import (
 	"strings"
 	"testing"
 
+	"handrail/guard"
 	"handrail/tools/sandbox"
 )
+
+// TestToldOfNoInput: a program that wanted to ask is told that nobody answers.
+func TestToldOfNoInput(t *testing.T) {
+	b := newBench(t)
+	b.Guard.Hold = guard.Trusted
+	for text, want := range map[string]bool{"python3 -c 'input()'": true, "stty -a": true, "false": false, "cat": false, "read x": false} {
+		if got := strings.Contains(b.bash(t, text, nil).Text, "no standard input"); got != want {
+			t.Errorf("%s: told %v", text, got)
+		}
+	}
+}
 
 // TestRefusals reads what real programs print.
 func TestRefusals(t *testing.T) {
