@@ -195,7 +195,7 @@ func TestDomains(t *testing.T) {
 	if res.Sandbox == nil || res.Sandbox.Network != "domains" || strings.Contains(res.Stdout, "hello") {
 		t.Errorf("%+v: %s", res.Sandbox, res.Text)
 	}
-	res = b.bash(t, b.hide(t, "curl -sS -m 10 http://other.example/ >&2; exit 1")+"; curl -sS -m 10 http://named.example/", nil)
+	res = b.bash(t, b.hide(t, "curl -sS -m 10 http://other.example/ >&2; exit 1")+"; rm -f nothing; curl -sS -m 10 http://named.example/", says(elicit.Approved, elicit.AllowOnce))
 	if !slices.Contains(res.Sandbox.Refused, "other.example") || !strings.Contains(res.Text, "other.example") {
 		t.Errorf("%+v: %s", res.Sandbox, res.Text)
 	}

@@ -51,8 +51,9 @@ type authority struct {
 
 // plan says with what power a call runs: the profile, and what the facts of the
 // call name. Where code runs beside it that was not read, nothing is widened to
-// the directory around a file, no credential is readable, and nothing runs
-// outside: that code would have the same power.
+// the directory around a file, no credential is readable, nothing runs outside,
+// and what nobody was asked about (a known host, a listing) is not added: that
+// code would have the same power, and `ls ~; make` must not be a way to it.
 func (p *Profile) plan(a authority) *plan {
 	pl := &plan{env: map[string]string{}, policy: &sandbox.Policy{
 		Roots: a.roots, Scratch: p.Scratch, Home: p.Home, Hidden: p.Hidden, Limits: p.Limits, Secrets: guarded(a.roots),
@@ -62,6 +63,7 @@ func (p *Profile) plan(a authority) *plan {
 		return pl
 	}
 	known := allRead(a.facts, false)
+	online := a.granted || allRead(a.facts, true)
 	for i, e := range a.facts.Effects {
 		switch e.Kind {
 		case guard.Read:
@@ -69,11 +71,13 @@ func (p *Profile) plan(a authority) *plan {
 		case guard.Write, guard.Delete:
 			pl.write(p, a, e, known)
 		case guard.Network:
-			pl.reach(a, e)
+			pl.reach(a, e, online)
 		case guard.Install:
 			pl.hosts = append(pl.hosts, p.Packages...)
 		case guard.Remote:
-			pl.remote(p, a, i)
+			if online {
+				pl.remote(p, a, i)
+			}
 		}
 		pl.outside = pl.outside || a.granted && known && machine(e)
 	}
@@ -142,6 +146,10 @@ var (
 // read adds a path to read.
 func (pl *plan) read(p *Profile, a authority, e guard.Effect, known bool) {
 	if !filepath.IsAbs(e.Target) || e.Target == "/" || below(e.Target, a.roots) || below(e.Target, []string{p.Scratch}) || below(e.Target, open) {
+		return
+	}
+	if !known && (!a.granted || e.Action == "list") {
+		pl.notes = append(pl.notes, e.Target+" stays unseen beside code that was not read: look at it in a call of its own")
 		return
 	}
 	if store := p.credential(e.Target); store != "" {
@@ -221,12 +229,14 @@ func wide(p *Profile, dir string) bool {
 }
 
 // reach adds a host.
-func (pl *plan) reach(a authority, e guard.Effect) {
+func (pl *plan) reach(a authority, e guard.Effect, online bool) {
 	target := strings.ToLower(e.Target)
 	loop := loopback(target)
 	name, _, err := host.Target(target, 443)
 	switch {
 	case e.Exact && loop: // the sandbox has its own
+	case !online:
+		pl.notes = append(pl.notes, e.Target+" is not reached beside code that was not read: make that a call of its own")
 	case e.Action == "listen", e.Action == "scan", e.Action == "shell", !e.Exact, err != nil:
 		if a.granted {
 			pl.policy.Network = sandbox.Full

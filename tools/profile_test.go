@@ -104,8 +104,14 @@ func TestPlans(t *testing.T) {
 		{"echo x > $H/new; npm test", "note:cannot", "note:cannot"},
 		// credentials: to what was read, and approved
 		{"cat $H/.ssh/config", "read $H/.ssh,$H/.ssh/config", "note:holds"},
-		{"cat $H/.ssh/config; npm test", "note:holds", "note:holds"},
+		{"cat $H/.ssh/config; npm test", "note:holds", "note:stays"},
 		{"cat $H/.cargo/credentials.toml", "read $H/.cargo/credentials.toml", "note:holds"},
+		// what nobody was asked about gives nothing to code that was not read
+		{"ls $H; make", "note:stays", "note:stays"},
+		{"cat $O/f; make", "read $O/f", "note:stays"},
+		{"curl -s https://github.com/x; make", "hosts github.com", "note:is"},
+		{"git fetch; make", "hosts git.example.org,github.com; gitconfig", "gitconfig"},
+		{"git pull", "hosts git.example.org,github.com; gitconfig", "hosts github.com; gitconfig"},
 		// protected and secret files of the workspace
 		{"echo x > .env", "allowed $W/.env", "allowed $W/.env"},
 		{"echo x > .vscode/tasks.json", "allowed $W/.vscode/tasks.json", "allowed $W/.vscode/tasks.json"},
