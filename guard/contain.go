@@ -80,6 +80,12 @@ func (m *Manager) holds(c *EvalContext, e Effect) bool {
 	return false
 }
 
+// uncontained reports whether c asks to run without the limits of its sandbox.
+// A yes to that is for one run.
+func uncontained(c *EvalContext) bool {
+	return c.Facts != nil && slices.ContainsFunc(c.Facts.Effects, func(e Effect) bool { return e.Kind == Privilege && e.Action == "uncontained" })
+}
+
 // unheld turns an allow into a question where code would run that nothing holds,
 // unless a person has approved this call, or its programs for this session, or
 // wrote a rule that allows it.

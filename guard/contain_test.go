@@ -141,3 +141,22 @@ func TestUnheldCodeAsksOncePerSessionAndProgram(t *testing.T) {
 		}
 	}
 }
+
+// TestMorePowerIsForOneRun: no grant but one for a single run covers a call
+// without the limits of its sandbox.
+func TestMorePowerIsForOneRun(t *testing.T) {
+	c := does(guard.Effect{Kind: guard.Privilege, Action: "uncontained", Target: "the whole call"})
+	m := &guard.Manager{Rules: []guard.Rule{rule("a/x", ask, 0)}, Default: []guard.Rule{leaves()}, Fallback: ask, Grants: guard.NewGrants(), Hold: guard.Kept}
+	for scope, want := range map[guard.Scope]guard.Verdict{guard.Session: ask, guard.Once: allow} {
+		m.Grants = guard.NewGrants()
+		if err := m.Grants.Add(guard.Grant{Digest: m.Digest(c), Session: c.Session, Scope: scope}); err != nil {
+			t.Fatal(err)
+		}
+		if d := m.Evaluate(t.Context(), c); d.Verdict != want {
+			t.Errorf("scope %v: %v, want %v", scope, d.Verdict, want)
+		}
+		if d := m.Evaluate(t.Context(), c); d.Verdict != ask {
+			t.Errorf("scope %v, again: %v", scope, d.Verdict)
+		}
+	}
+}

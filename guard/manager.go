@@ -106,7 +106,7 @@ func (m *Manager) granted(ctx context.Context, c *EvalContext, d *Decision) bool
 		d.GrantFault = err.Error()
 		return false
 	}
-	if !ok || g.Scope == Always && d.Verdict != VerdictAsk {
+	if !ok || g.Scope == Always && d.Verdict != VerdictAsk || g.Scope != Once && uncontained(c) {
 		return false
 	}
 	d.Verdict, d.Granted, d.Grant = VerdictAllow, true, g.ID
