@@ -180,7 +180,7 @@ func TestGate(t *testing.T) {
 		if status != c.want {
 			t.Errorf("%s: %d %.200s, want %d", c.what, status, text, c.want)
 		}
-		if status == 401 && (!strings.Contains(head.Get("WWW-Authenticate"), `resource_metadata="https://mcp.example/`) || strings.Contains(text, "token")) {
+		if status == http.StatusUnauthorized && (!strings.Contains(head.Get("WWW-Authenticate"), `resource_metadata="https://mcp.example/`) || strings.Contains(text, "token")) {
 			t.Errorf("%s: %v %s", c.what, head, text)
 		}
 		if head.Get("Access-Control-Allow-Origin") != "" {

@@ -9,7 +9,6 @@ import (
 	"os/user"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"handrail/elicit"
@@ -125,45 +124,14 @@ func approvals(s streams, args []string) (int, error) {
 		defer d.close()
 		return 0, live(d, s.stdin.(*os.File), s.stdout.(*os.File))
 	}
-	verbs := map[string]func(streams, []string) (int, error){"list": approvalsList, "show": approvalsShow, "approve": approvalsApprove, "deny": approvalsDeny}
-	if run := verbs[args[0]]; run != nil {
-		return run(s, args[1:])
-	}
-	return 0, unknown("approvals command", args[0], []string{"list", "show", "approve", "deny"})
+	return s.act("approvals", []verb{{"list", approvalsList.run}, {"show", approvalsShow}, {"approve", approvalsApprove}, {"deny", approvalsDeny}}, args)
 }
 
-func approvalsList(s streams, args []string) (int, error) {
-	f := newFlags("approvals list")
-	file, all, asJSON := f.String("config", "", ""), f.Bool("all", false, ""), f.Bool("json", false, "")
-	if _, err := f.operands(args, 0, 0); err != nil {
-		return 0, err
-	}
-	d, err := openDesk(*file)
-	if err != nil {
-		return 0, err
-	}
-	defer d.close()
-	list, err := d.store.WaitingCalls(context.Background(), *all)
-	if err != nil {
-		return 0, err
-	}
-	if *asJSON {
-		rows := make([]waitingJSON, 0, len(list))
-		for _, w := range list {
-			rows = append(rows, jsonOf(w))
-		}
-		return 0, printJSON(s.stdout, rows)
-	}
-	if len(list) == 0 {
-		fmt.Fprintln(s.stdout, "nothing waits for you")
-		return 0, nil
-	}
-	tw := tabwriter.NewWriter(s.stdout, 0, 0, 2, ' ', 0)
-	for _, w := range list {
-		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\n", w.ID, standingOf(w), ago(w.Asked), oneLine(w.Client), headline(w))
-	}
-	return 0, tw.Flush()
-}
+var approvalsList = listing[store.Waiting]{name: "approvals list", empty: "nothing waits for you", find: (*store.Store).WaitingCalls,
+	json: func(w store.Waiting) any { return jsonOf(w) },
+	line: func(w store.Waiting) string {
+		return strings.Join([]string{w.ID, standingOf(w), ago(w.Asked), oneLine(w.Client), headline(w)}, "\t")
+	}}
 
 // headline is a waiting call in one line.
 func headline(w store.Waiting) string {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"handrail/guard"
@@ -29,47 +28,13 @@ revoke ends a grant at once, for every server.`,
 }
 
 func grants(s streams, args []string) (int, error) {
-	if err := byPerson(); err != nil {
-		return 0, err
-	}
-	if len(args) == 0 {
-		args = []string{"list"}
-	}
-	verbs := map[string]func(streams, []string) (int, error){"list": grantsList, "show": grantsShow, "revoke": grantsRevoke}
-	if run := verbs[args[0]]; run != nil {
-		return run(s, args[1:])
-	}
-	return 0, unknown("grants command", args[0], []string{"list", "show", "revoke"})
+	return s.act("grants", []verb{{"list", grantsList.run}, {"show", grantsShow}, {"revoke", grantsRevoke}}, args)
 }
 
-func grantsList(s streams, args []string) (int, error) {
-	f := newFlags("grants list")
-	file, all, asJSON := f.String("config", "", ""), f.Bool("all", false, ""), f.Bool("json", false, "")
-	if _, err := f.operands(args, 0, 0); err != nil {
-		return 0, err
-	}
-	d, err := openDesk(*file)
-	if err != nil {
-		return 0, err
-	}
-	defer d.close()
-	list, err := d.store.Grants(context.Background(), *all)
-	if err != nil {
-		return 0, err
-	}
-	if *asJSON {
-		return 0, printJSON(s.stdout, append([]store.Kept{}, list...))
-	}
-	if len(list) == 0 {
-		fmt.Fprintln(s.stdout, "no grants hold")
-		return 0, nil
-	}
-	tw := tabwriter.NewWriter(s.stdout, 0, 0, 2, ' ', 0)
-	for _, k := range list {
-		fmt.Fprintf(tw, "%s\t%s\t%s\tused %d×\t%s\n", k.ID, k.Scope, lasting(k), k.Used, fit(oneLine(shownIn(k)), 100))
-	}
-	return 0, tw.Flush()
-}
+var grantsList = listing[store.Kept]{name: "grants list", empty: "no grants hold", find: (*store.Store).Grants,
+	line: func(k store.Kept) string {
+		return fmt.Sprintf("%s\t%s\t%s\tused %d×\t%s", k.ID, k.Scope, lasting(k), k.Used, fit(oneLine(shownIn(k)), 100))
+	}}
 
 // shownIn is what was approved, with its directory.
 func shownIn(k store.Kept) string {

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"text/tabwriter"
+	"strings"
 	"time"
 
 	"handrail/guard/audit"
@@ -26,18 +26,25 @@ SHA-256 is kept. It ends after --expires (30d where nothing is said, at most
 }
 
 func token(s streams, args []string) (int, error) {
-	if err := byPerson(); err != nil {
-		return 0, err
-	}
-	if len(args) == 0 {
-		args = []string{"list"}
-	}
-	verbs := map[string]func(streams, []string) (int, error){"create": tokenCreate, "list": tokenList, "revoke": tokenRevoke}
-	if run := verbs[args[0]]; run != nil {
-		return run(s, args[1:])
-	}
-	return 0, unknown("token command", args[0], []string{"create", "list", "revoke"})
+	return s.act("token", []verb{{"list", tokens.run}, {"create", tokenCreate}, {"revoke", tokenRevoke}}, args)
 }
+
+// tokens lists tokens.
+var tokens = listing[store.Token]{name: "token list", empty: "no tokens hold", find: (*store.Store).Tokens,
+	line: func(t store.Token) string {
+		state := "until " + t.Expires.Format(time.DateTime)
+		switch {
+		case !t.Revoked.IsZero():
+			state = "revoked " + t.Revoked.Format(time.DateTime)
+		case !t.Expires.After(time.Now()):
+			state = "ended " + t.Expires.Format(time.DateTime)
+		}
+		used := "never used"
+		if !t.LastUsed.IsZero() {
+			used = "used " + t.LastUsed.Format(time.DateTime)
+		}
+		return strings.Join([]string{t.ID, text.Visible(t.Name), text.Visible(t.Principal), state, used}, "\t")
+	}}
 
 // plainName is what tokens and principals can be called: it stands in paths,
 // logs and URLs.
@@ -78,46 +85,6 @@ func tokenCreate(s streams, args []string) (int, error) {
 	fmt.Fprintln(s.stdout, secret)
 	fmt.Fprintf(s.stderr, "token %s for the principal %s, until %s; it is not shown again\n", made.Name, made.Principal, made.Expires.Format(time.DateTime))
 	return 0, nil
-}
-
-func tokenList(s streams, args []string) (int, error) {
-	f := newFlags("token list")
-	file, all, asJSON := f.String("config", "", ""), f.Bool("all", false, ""), f.Bool("json", false, "")
-	if _, err := f.operands(args, 0, 0); err != nil {
-		return 0, err
-	}
-	d, err := openDesk(*file)
-	if err != nil {
-		return 0, err
-	}
-	defer d.close()
-	list, err := d.store.Tokens(context.Background(), *all)
-	if err != nil {
-		return 0, err
-	}
-	if *asJSON {
-		return 0, printJSON(s.stdout, append([]store.Token{}, list...))
-	}
-	if len(list) == 0 {
-		fmt.Fprintln(s.stdout, "no tokens hold")
-		return 0, nil
-	}
-	tw := tabwriter.NewWriter(s.stdout, 0, 0, 2, ' ', 0)
-	for _, t := range list {
-		state := "until " + t.Expires.Format(time.DateTime)
-		switch {
-		case !t.Revoked.IsZero():
-			state = "revoked " + t.Revoked.Format(time.DateTime)
-		case !t.Expires.After(time.Now()):
-			state = "ended " + t.Expires.Format(time.DateTime)
-		}
-		used := "never used"
-		if !t.LastUsed.IsZero() {
-			used = "used " + t.LastUsed.Format(time.DateTime)
-		}
-		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\n", t.ID, text.Visible(t.Name), text.Visible(t.Principal), state, used)
-	}
-	return 0, tw.Flush()
 }
 
 func tokenRevoke(s streams, args []string) (int, error) {

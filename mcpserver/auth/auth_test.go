@@ -180,7 +180,7 @@ func TestProviderDown(t *testing.T) {
 	up := false
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !up {
-			http.Error(w, "down", 503)
+			http.Error(w, "down", http.StatusServiceUnavailable)
 			return
 		}
 		s.ServeHTTP(w, r)
