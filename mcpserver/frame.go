@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"io"
 	"regexp"
+
+	"github.com/mark3labs/mcp-go/mcp"
 )
 
 // frame is one line of input without its newline. Of a line that is too long
@@ -82,4 +84,62 @@ func idOf(raw json.RawMessage) (id any, ok bool) {
 		return id, true
 	}
 	return nil, false
+}
+
+// message is what is looked at of a message before it goes to its place.
+type message struct {
+	ID     json.RawMessage `json:"id"`
+	Method string          `json:"method"`
+	Params json.RawMessage `json:"params"`
+	Result json.RawMessage `json:"result"`
+	Error  json.RawMessage `json:"error"`
+}
+
+// parse reads one message. Where it is none, the fault says why, and only an id
+// that is beyond doubt stands in m.
+func parse(text []byte) (m message, id any, fault *rpcError) {
+	invalid := func(said string) *rpcError { return &rpcError{mcp.INVALID_REQUEST, said} }
+	if err := json.Unmarshal(text, &m); err != nil {
+		if !json.Valid(text) {
+			return message{}, nil, &rpcError{mcp.PARSE_ERROR, "not valid JSON"}
+		}
+		return message{}, nil, invalid("not a JSON-RPC message")
+	}
+	id, ok := idOf(m.ID)
+	if said, ofID := ambiguous(text, m); said != "" {
+		if !ok || ofID {
+			m.ID = nil
+		}
+		return m, nil, invalid(said)
+	}
+	if !ok {
+		return message{}, nil, invalid("an id is a string or a number")
+	}
+	if m.Method == "" && m.Result == nil && m.Error == nil {
+		return m, nil, invalid("no method")
+	}
+	return m, id, nil
+}
+
+// faultOf reads the error of a response; one that cannot be read is one too.
+func faultOf(raw json.RawMessage) *rpcError {
+	if raw == nil {
+		return nil
+	}
+	fault := &rpcError{}
+	if json.Unmarshal(raw, fault) != nil {
+		return &rpcError{Code: mcp.INTERNAL_ERROR, Message: "an error that cannot be read"}
+	}
+	return fault
+}
+
+func failure(id json.RawMessage, code int, said string) any {
+	if id == nil {
+		id = json.RawMessage("null")
+	}
+	return struct {
+		Version string          `json:"jsonrpc"`
+		ID      json.RawMessage `json:"id"`
+		Error   rpcError        `json:"error"`
+	}{mcp.JSONRPC_VERSION, id, rpcError{code, said}}
 }

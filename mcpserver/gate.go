@@ -2,7 +2,6 @@ package mcpserver
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"io"
 	"mime"
@@ -179,19 +178,6 @@ func (h *Host) body(w http.ResponseWriter, r *http.Request) bool {
 	case err != nil:
 		http.Error(w, "the message could not be read", http.StatusBadRequest)
 		return false
-	}
-	var m message
-	if json.Unmarshal(text, &m) == nil {
-		if said, _ := ambiguous(text, m); said != "" {
-			http.Error(w, said, http.StatusBadRequest)
-			return false
-		}
-		// Without a session a request is cancelled by closing it; the library would
-		// take the id for that of any client of this principal.
-		if m.Method == "notifications/cancelled" && r.Header.Get("Mcp-Session-Id") == "" && r.URL.Path == "/mcp" {
-			w.WriteHeader(http.StatusAccepted)
-			return false
-		}
 	}
 	r.Body = io.NopCloser(bytes.NewReader(text))
 	return true

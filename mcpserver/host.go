@@ -195,25 +195,19 @@ func (h *Host) count(f func(*Server) int) (n int) {
 // is for the caller to see to (see Host).
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("/mcp", s.streamable())
+	mux.HandleFunc("/mcp", s.visit)
 	mux.HandleFunc("GET /sse", s.stream)
 	mux.HandleFunc("POST /message", s.post)
 	return mux
 }
 
 // Sessions is how many sessions are open over HTTP.
-func (s *Server) Sessions() int {
-	n := s.streams.count()
-	if s.visits != nil {
-		n += s.visits.count()
-	}
-	return n
-}
+func (s *Server) Sessions() int { return s.streams.count() + s.visits.count() }
 
 // CloseSessions ends every session of HTTP with what runs in it.
 func (s *Server) CloseSessions() {
 	s.streams.close()
-	if s.visits != nil {
-		s.visits.close()
-	}
+	s.passing.close()
+	s.visits.close()
+	s.endSession(stateless)
 }

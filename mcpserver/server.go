@@ -65,9 +65,13 @@ type Server struct {
 	running   atomic.Int64 // calls
 
 	// over HTTP
-	visits  *visits
-	streams streams
-	message string // the path of /message, as clients see it
+	visits  visits        // sessions of /mcp
+	streams streams       // of /sse
+	passing streams       // requests of the era without sessions, each on its own
+	slots   chan struct{} // for their calls
+	message string        // the path of /message, as clients see it
+	lately  sync.Mutex
+	last    time.Time // when such a request came; zero: none did lately
 }
 
 // New builds a server. It fails where a given root cannot be one; the error
@@ -83,7 +87,8 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{box: o.Toolbox, book: elicit.NewBook(), space: space, log: o.Log, principal: o.Principal, queue: o.Queue, message: "/message"}
+	s := &Server{box: o.Toolbox, book: elicit.NewBook(), space: space, log: o.Log, principal: o.Principal, queue: o.Queue,
+		slots: make(chan struct{}, maxTools), message: "/message"}
 	s.mcp = server.NewMCPServer("handrail", o.Version,
 		server.WithTitle("Handrail"),
 		server.WithDescription("A shell and file tools behind a safety guard"),
@@ -125,9 +130,6 @@ func (s *Server) call(ctx context.Context, req mcp.CallToolRequest) (result *mcp
 	}()
 	s.running.Add(1)
 	defer s.running.Add(-1)
-	if s.visits != nil && sessionID(ctx) == stateless {
-		s.visits.touch(time.Now())
-	}
 	roots, ask, err := s.roots(ctx, req)
 	switch {
 	case ask != nil:

@@ -12,13 +12,14 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 )
 
-// session is the client at the other end of one pair of streams. It can be
-// asked (elicitation/create, roots/list) while calls run.
+// backlog is how many notifications wait to be written; what comes then is lost.
+const backlog = 1000
+
+// session is the client at the other end. A request sees it through its view.
 type session struct {
 	id            string
 	notifications chan mcp.JSONRPCNotification
 	initialized   atomic.Bool
-	send          func(any) error
 
 	mu      sync.Mutex
 	info    mcp.Implementation
@@ -46,13 +47,13 @@ func (e *rpcError) Error() string {
 }
 
 var (
-	_ server.SessionWithClientInfo  = (*session)(nil)
-	_ server.SessionWithElicitation = (*session)(nil)
-	_ server.SessionWithRoots       = (*session)(nil)
+	_ server.SessionWithClientInfo  = (*view)(nil)
+	_ server.SessionWithElicitation = (*view)(nil)
+	_ server.SessionWithRoots       = (*view)(nil)
 )
 
-func newSession(send func(any) error) *session {
-	return &session{id: rand.Text(), notifications: make(chan mcp.JSONRPCNotification, 1000), send: send, waiting: map[string]chan reply{}}
+func newSession() *session {
+	return &session{id: rand.Text(), notifications: make(chan mcp.JSONRPCNotification, backlog), waiting: map[string]chan reply{}}
 }
 
 func (s *session) SessionID() string                                   { return s.id }
@@ -84,21 +85,9 @@ func (s *session) SetClientCapabilities(c mcp.ClientCapabilities) {
 	s.can = c
 }
 
-// RequestElicitation puts a question before the client's user.
-func (s *session) RequestElicitation(ctx context.Context, r mcp.ElicitationRequest) (*mcp.ElicitationResult, error) {
-	var out mcp.ElicitationResult
-	return &out, s.request(ctx, mcp.MethodElicitationCreate, r.Params, &out)
-}
-
-// ListRoots asks the client for its workspace roots.
-func (s *session) ListRoots(ctx context.Context, _ mcp.ListRootsRequest) (*mcp.ListRootsResult, error) {
-	var out mcp.ListRootsResult
-	return &out, s.request(ctx, mcp.MethodListRoots, nil, &out)
-}
-
 // request sends a request to the client and waits for the answer. When ctx ends
 // first, the client is told, so that it closes what it shows.
-func (s *session) request(ctx context.Context, method mcp.MCPMethod, params, out any) error {
+func (s *session) request(ctx context.Context, send func(any) error, method mcp.MCPMethod, params, out any) error {
 	id := "handrail-" + rand.Text() // nobody can answer what they were not asked
 	answer := make(chan reply, 1)
 	s.mu.Lock()
@@ -109,7 +98,7 @@ func (s *session) request(ctx context.Context, method mcp.MCPMethod, params, out
 		delete(s.waiting, id)
 		s.mu.Unlock()
 	}()
-	err := s.send(struct {
+	err := send(struct {
 		Version string        `json:"jsonrpc"`
 		ID      string        `json:"id"`
 		Method  mcp.MCPMethod `json:"method"`
@@ -120,7 +109,7 @@ func (s *session) request(ctx context.Context, method mcp.MCPMethod, params, out
 	}
 	select {
 	case <-ctx.Done():
-		_ = s.send(map[string]any{"jsonrpc": mcp.JSONRPC_VERSION, "method": mcp.MethodNotificationCancelled,
+		_ = send(map[string]any{"jsonrpc": mcp.JSONRPC_VERSION, "method": mcp.MethodNotificationCancelled,
 			"params": map[string]any{"requestId": id, "reason": ctx.Err().Error()}})
 		return ctx.Err()
 	case r := <-answer:

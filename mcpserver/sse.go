@@ -3,6 +3,7 @@ package mcpserver
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -85,11 +86,9 @@ func (s *Server) stream(rw http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer s.end(w)
-	h := rw.Header()
-	h.Set("Content-Type", "text/event-stream")
-	h.Set("Cache-Control", "no-store")
-	h.Set("X-Accel-Buffering", "no")
-	rw.WriteHeader(http.StatusOK)
+	if err := w.to.(*events).open(rw); err != nil {
+		return
+	}
 	if err := w.event("endpoint", []byte(s.message+"?sessionId="+w.sess.id)); err != nil {
 		return
 	}
@@ -133,6 +132,25 @@ func (e *events) Write(line []byte) (int, error) {
 	return len(line), e.event("message", bytes.TrimSuffix(line, []byte("\n")))
 }
 
+// open begins the stream.
+func (e *events) open(rw http.ResponseWriter) error {
+	h := rw.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Accel-Buffering", "no") // for proxies: not to hold it back
+	rw.WriteHeader(http.StatusOK)
+	return e.control.Flush()
+}
+
+// message writes one message as an event.
+func (e *events) message(v any) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return e.event("message", b)
+}
+
 // event writes one event, or a comment where it has no name.
 func (e *events) event(name string, data []byte) error {
 	text := ": keep-alive\n\n"
@@ -167,6 +185,6 @@ func (w *wire) event(name string, data []byte) error {
 // set.
 func newWire(s *Server, to io.Writer, fail context.CancelCauseFunc) *wire {
 	w := &wire{mcp: s.mcp, log: s.log, to: to, fail: fail, slots: make(chan struct{}, maxTools), open: map[any]*request{}}
-	w.sess = newSession(w.send)
+	w.sess = newSession()
 	return w
 }

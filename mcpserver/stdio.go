@@ -48,21 +48,16 @@ type wire struct {
 
 	mu   sync.Mutex
 	open map[any]*request
+
+	// over streamable HTTP: requests that are open, and when the last one ended
+	busy, seen atomic.Int64
 }
 
 // request is a request of the client that has no response yet.
 type request struct {
+	ctx       context.Context
 	cancel    context.CancelFunc
 	cancelled atomic.Bool // by the client: no response is sent
-}
-
-// message is what is looked at of a message before it goes to its place.
-type message struct {
-	ID     json.RawMessage `json:"id"`
-	Method string          `json:"method"`
-	Params json.RawMessage `json:"params"`
-	Result json.RawMessage `json:"result"`
-	Error  json.RawMessage `json:"error"`
 }
 
 // ServeStdio serves one client, both protocol eras, one message a line, until
@@ -152,31 +147,15 @@ func (w *wire) take(f frame) {
 	if len(f.text) == 0 {
 		return
 	}
-	var m message
-	if err := json.Unmarshal(f.text, &m); err != nil {
-		code, said := mcp.INVALID_REQUEST, "not a JSON-RPC message"
-		if !json.Valid(f.text) {
-			code, said = mcp.PARSE_ERROR, "not valid JSON"
-		}
-		w.refuse(nil, code, said)
-		return
-	}
-	id, ok := idOf(m.ID)
-	if said, ofID := ambiguous(f.text, m); said != "" {
-		if !ok || ofID {
-			m.ID = nil
-		}
-		w.refuse(m.ID, mcp.INVALID_REQUEST, said)
+	m, id, fault := parse(f.text)
+	if fault != nil {
+		w.refuse(m.ID, fault.Code, fault.Message)
 		return
 	}
 	switch {
-	case !ok:
-		w.refuse(nil, mcp.INVALID_REQUEST, "an id is a string or a number")
 	case m.Method == "":
-		if name, ok := id.(string); ok && (m.Result != nil || m.Error != nil) {
+		if name, ok := id.(string); ok {
 			w.sess.answered(name, reply{m.Result, faultOf(m.Error)})
-		} else if id != nil && m.Result == nil && m.Error == nil {
-			w.refuse(m.ID, mcp.INVALID_REQUEST, "no method")
 		}
 	case id != nil && w.legacy && m.Method == string(mcp.MethodServerDiscover):
 		w.refuse(m.ID, mcp.METHOD_NOT_FOUND, "this transport speaks the era of initialize only")
@@ -189,52 +168,55 @@ func (w *wire) take(f frame) {
 	}
 }
 
-// faultOf reads the error of a response; one that cannot be read is one too.
-func faultOf(raw json.RawMessage) *rpcError {
-	if raw == nil {
-		return nil
+// admit notes a request that begins under its id; the fault is why it cannot. Who
+// admits it says w.wg.Done in the end.
+func (w *wire) admit(ctx context.Context, id any) (*request, *rpcError) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.ctx.Err() != nil {
+		return nil, &rpcError{mcp.INTERNAL_ERROR, "the session has ended"}
 	}
-	fault := &rpcError{}
-	if json.Unmarshal(raw, fault) != nil {
-		return &rpcError{Code: mcp.INTERNAL_ERROR, Message: "an error that cannot be read"}
+	if _, twice := w.open[id]; twice {
+		return nil, &rpcError{mcp.INVALID_REQUEST, "a request with this id is open"}
 	}
-	return fault
+	if len(w.open) >= maxCalls {
+		return nil, &rpcError{mcp.INTERNAL_ERROR, "too many requests are open"}
+	}
+	r := &request{}
+	r.ctx, r.cancel = context.WithCancel(ctx)
+	w.open[id] = r
+	w.wg.Add(1)
+	return r, nil
+}
+
+// leave forgets a request that has ended.
+func (w *wire) leave(id any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.open, id)
 }
 
 // start serves a request on its own goroutine.
 func (w *wire) start(id any, m message, text []byte) {
-	ctx, cancel := context.WithCancel(w.ctx)
-	r := &request{cancel: cancel}
-	w.mu.Lock()
-	_, twice := w.open[id]
-	full := len(w.open) >= maxCalls
-	if !twice && !full {
-		w.open[id] = r
-	}
-	w.mu.Unlock()
-	if twice || full {
-		cancel()
-		if twice {
-			w.refuse(m.ID, mcp.INVALID_REQUEST, "a request with this id is open")
-		} else {
-			w.refuse(m.ID, mcp.INTERNAL_ERROR, "too many requests are open")
-		}
+	r, fault := w.admit(w.ctx, id)
+	if fault != nil {
+		w.refuse(m.ID, fault.Code, fault.Message)
 		return
 	}
-	w.wg.Go(func() {
-		defer cancel()
-		response := w.serve(ctx, m.Method == string(mcp.MethodToolsCall), text)
-		w.mu.Lock()
-		delete(w.open, id)
-		w.mu.Unlock()
+	go func() {
+		defer w.wg.Done()
+		defer r.cancel()
+		response := w.serve(r.ctx, m.Method == string(mcp.MethodToolsCall), text, w.send)
+		w.leave(id)
 		if response != nil && !r.cancelled.Load() {
 			_ = w.send(response)
 		}
-	})
+	}()
 }
 
-// serve waits for a place, where a tool is called, and handles the request.
-func (w *wire) serve(ctx context.Context, tool bool, text []byte) any {
+// serve waits for a place, where a tool is called, and handles the request. What
+// is said and asked for it goes to send, all of it before serve returns.
+func (w *wire) serve(ctx context.Context, tool bool, text []byte, send func(any) error) any {
 	if tool {
 		select {
 		case w.slots <- struct{}{}:
@@ -243,7 +225,9 @@ func (w *wire) serve(ctx context.Context, tool bool, text []byte) any {
 			return nil
 		}
 	}
-	return w.handle(ctx, text)
+	v := newView(w.sess, send)
+	defer v.finish()
+	return w.handle(w.mcp.WithContext(ctx, v), text)
 }
 
 // handle lets the library handle a message. What panics is answered with an
@@ -296,8 +280,12 @@ func (w *wire) notify() {
 	}
 }
 
-// wait gives the calls that still run time to end.
+// wait gives the calls that still run time to end. The context has ended: no
+// more are admitted.
 func (w *wire) wait() {
+	w.mu.Lock() // whoever is admitted has been
+	left := len(w.open)
+	w.mu.Unlock()
 	done := make(chan struct{})
 	go func() {
 		w.wg.Wait()
@@ -306,7 +294,7 @@ func (w *wire) wait() {
 	select {
 	case <-done:
 	case <-time.After(farewell):
-		w.log.Error("calls did not end in time")
+		w.log.Error("calls did not end in time", "of", left)
 	}
 }
 
@@ -329,15 +317,4 @@ func (w *wire) send(v any) error {
 // refuse answers a message that is not handled; a nil id is sent as null.
 func (w *wire) refuse(id json.RawMessage, code int, said string) {
 	_ = w.send(failure(id, code, said))
-}
-
-func failure(id json.RawMessage, code int, said string) any {
-	if id == nil {
-		id = json.RawMessage("null")
-	}
-	return struct {
-		Version string          `json:"jsonrpc"`
-		ID      json.RawMessage `json:"id"`
-		Error   rpcError        `json:"error"`
-	}{mcp.JSONRPC_VERSION, id, rpcError{code, said}}
 }
