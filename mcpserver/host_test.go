@@ -31,7 +31,8 @@ type hosted struct {
 	t     testing.TB
 	url   string
 	roots map[string]string
-	stop  func() error // as a signal would; the error is Serve's
+	stop  func() error  // as a signal would; the error is Serve's
+	add   func(*Server) // to a server before it serves; may be nil
 }
 
 func host(t testing.TB, change func(*Host, *Options)) *hosted {
@@ -57,6 +58,9 @@ func host(t testing.TB, change func(*Host, *Options)) *hosted {
 		o := o
 		o.Toolbox, o.Principal, o.Roots = box, principal, []string{h.roots[principal]}
 		s, err := New(o)
+		if err == nil && h.add != nil {
+			h.add(s)
+		}
 		return &Tenant{Server: s, Close: box.Close}, err
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
