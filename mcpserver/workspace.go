@@ -40,15 +40,8 @@ type clientRoots struct {
 
 func newWorkspace(o Options) (*workspace, error) {
 	w := &workspace{sessions: map[string]*clientRoots{}, refuse: o.Refuse}
-	homes := o.Homes
-	if homes == nil {
-		homes = userHomes()
-	}
-	for _, h := range homes {
-		w.homes = append(w.homes, filepath.Clean(h))
-		if r, err := filepath.EvalSymlinks(h); err == nil {
-			w.homes = append(w.homes, r)
-		}
+	if w.homes = o.Homes; w.homes == nil {
+		w.homes = Homes()
 	}
 	for _, r := range o.Roots {
 		root, err := w.root(r)
@@ -78,9 +71,9 @@ func newWorkspace(o Options) (*workspace, error) {
 	return w, nil
 }
 
-// userHomes are the home directories of the user: what HOME says, and what the
+// Homes are the home directories of the user: what HOME says, and what the
 // machine says, since HOME can be set to anything.
-func userHomes() []string {
+func Homes() []string {
 	var homes []string
 	if h, err := os.UserHomeDir(); err == nil && filepath.IsAbs(h) {
 		homes = append(homes, h)
@@ -91,9 +84,22 @@ func userHomes() []string {
 	return homes
 }
 
-// root resolves a directory that is to be a workspace root. The root of the
-// file system, a home directory, and what lies above one are refused.
+// root resolves a directory that is to be a workspace root of this server.
 func (w *workspace) root(dir string) (string, error) {
+	resolved, err := Root(dir, w.homes)
+	if err == nil && w.refuse != nil {
+		err = w.refuse(resolved)
+	}
+	if err != nil {
+		return "", err
+	}
+	return resolved, nil
+}
+
+// Root resolves a directory that is to be a workspace root. What would make too
+// much the workspace is refused: the root of the file system, one of the home
+// directories and what lies above it, and where systems keep everybody's.
+func Root(dir string, homes []string) (string, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
 		return "", fmt.Errorf("cannot be a workspace: %w", err)
@@ -108,17 +114,18 @@ func (w *workspace) root(dir string) (string, error) {
 	if resolved == "/home" || resolved == "/Users" {
 		return "", errors.New("holds the home directories of this machine and cannot be a workspace")
 	}
-	for _, h := range w.homes {
+	for _, h := range homes {
+		if r, err := filepath.EvalSymlinks(h); err == nil {
+			homes = append(homes[:len(homes):len(homes)], r)
+		}
+	}
+	for _, h := range homes {
+		h = filepath.Clean(h)
 		if h == resolved || sameFile(h, resolved) {
 			return "", errors.New("is a home directory, which cannot be a workspace")
 		}
 		if inside(h, resolved) && filepath.Dir(h) != h {
 			return "", fmt.Errorf("holds the home directory %s and cannot be a workspace", h)
-		}
-	}
-	if w.refuse != nil {
-		if err := w.refuse(resolved); err != nil {
-			return "", err
 		}
 	}
 	return resolved, nil

@@ -80,7 +80,7 @@ func TestOwnHomeIsRefused(t *testing.T) {
 	}
 	// HOME can be set to anything; what the machine says still counts.
 	t.Setenv("HOME", t.TempDir())
-	for _, h := range userHomes() {
+	for _, h := range Homes() {
 		if _, err := newWorkspace(Options{Roots: []string{h}, Log: slog.New(slog.DiscardHandler)}); err == nil {
 			t.Errorf("%s became a root", h)
 		}

@@ -67,6 +67,9 @@ type Options struct {
 	Scope string
 	// Skills are shown by language, or on the model's demand.
 	Skills []skills.Skill
+	// SkillsIn, where not nil, stands in for Skills: those for calls in workspace
+	// roots, as they are now. It is asked for each call that is judged.
+	SkillsIn func(roots []string) []skills.Skill
 	// Home is the user's home directory, absolute; for "~" in answers.
 	Home string
 	// Cases replace the known answers of the self-test; empty means SelfTest.
@@ -145,6 +148,14 @@ func New(opt Options) (*Agent, error) {
 		return nil, err
 	}
 	return &Agent{opt: opt, client: client, turn: make(chan struct{}, 1), cache: newCache(opt.CacheFor)}, nil
+}
+
+// skills are those for calls in workspace roots.
+func (a *Agent) skills(roots []string) []skills.Skill {
+	if a.opt.SkillsIn != nil {
+		return a.opt.SkillsIn(roots)
+	}
+	return a.opt.Skills
 }
 
 func newClient(base *url.URL, remote bool, key string) (*api.Client, error) {

@@ -216,7 +216,7 @@ func TestTooLong(t *testing.T) {
 func TestRoom(t *testing.T) {
 	a := agentOf(t, "", nil)
 	m := a.state.model
-	system, shown := a.system(m, &evidence{languages: []string{"bash", "python", "go", "js"}})
+	system, shown := a.system(m, &evidence{skills: a.skills(nil), languages: []string{"bash", "python", "go", "js"}})
 	if !slices.Equal(shown, []string{"bash", "go", "js", "python"}) {
 		t.Errorf("shown: %v", shown)
 	}
@@ -225,7 +225,7 @@ func TestRoom(t *testing.T) {
 			t.Errorf("%s: in the prompt %v", s.Name, !s.Auto)
 		}
 	}
-	two, _ := a.system(m, &evidence{languages: []string{"bash", "python"}})
+	two, _ := a.system(m, &evidence{skills: a.skills(nil), languages: []string{"bash", "python"}})
 	if left := a.budget(m) - len(two); left < 5000 {
 		t.Errorf("%d bytes are left beside two skills", left)
 	}

@@ -27,6 +27,7 @@ type conversation struct {
 	garbled  bool // an answer was out of form
 	out      answer
 	dir      string // where the call would start
+	skills   []skills.Skill
 }
 
 // converse lets the model judge the evidence: up to MaxTurns turns, in which
@@ -37,7 +38,7 @@ func (a *Agent) converse(ctx context.Context, m *model, ev *evidence) (answer, e
 	user := ev.frame()
 	// A token is at least a byte for the tokenizers in use, so what fits in bytes
 	// fits in tokens, whatever the server does with what does not.
-	t := &conversation{Agent: a, model: m, shown: shown, dir: ev.dir, room: a.budget(m) - len(system) - len(user)}
+	t := &conversation{Agent: a, model: m, shown: shown, dir: ev.dir, skills: ev.skills, room: a.budget(m) - len(system) - len(user)}
 	t.out = answer{Validation: a.named(m)}
 	t.out.Skills, t.out.Sources = slices.Clone(shown), ev.sources
 	if t.room < 0 {
@@ -69,7 +70,7 @@ func (t *conversation) next(ctx context.Context) (done bool, err error) {
 	case t.forced || t.out.Turns == t.opt.MaxTurns:
 		r.Format = schema // format and tools exclude each other
 		t.forced = true
-	case t.model.tools && len(t.opt.Skills) > 0:
+	case t.model.tools && len(t.skills) > 0:
 		r.Tools = t.tools()
 	}
 	res, err := t.chat(ctx, t.model, r)
@@ -135,14 +136,14 @@ func (t *conversation) read(name string) error {
 // skill that there is.
 func (t *conversation) bring(name string) (known, text string, err error) {
 	known, text = "none", "There is no such skill. Answer now."
-	i := slices.IndexFunc(t.opt.Skills, func(s skills.Skill) bool { return s.Name == name })
+	i := slices.IndexFunc(t.skills, func(s skills.Skill) bool { return s.Name == name })
 	switch {
 	case i < 0:
 		t.forced = true
 	case slices.Contains(t.shown, name):
 		known, text, t.forced = name, "You have this skill already. Answer now.", true
 	default:
-		known, text = name, t.opt.Skills[i].Body
+		known, text = name, t.skills[i].Body
 		t.shown = append(t.shown, name)
 		t.out.Skills = append(t.out.Skills, name)
 	}
@@ -183,9 +184,9 @@ func asked(call api.ToolCall) string {
 	return ""
 }
 
-func (a *Agent) tools() api.Tools {
+func (t *conversation) tools() api.Tools {
 	var names []any
-	for _, s := range a.opt.Skills {
+	for _, s := range t.skills {
 		names = append(names, s.Name)
 	}
 	p := api.NewToolPropertiesMap()

@@ -17,6 +17,7 @@ import (
 	"handrail/guard"
 	"handrail/guard/lang"
 	"handrail/guard/text"
+	"handrail/skills"
 )
 
 // Bounds of the evidence.
@@ -36,6 +37,7 @@ type evidence struct {
 	unseen    []string       // code about which the verdict is, and which could not be shown
 	data      string         // one line of JSON, neutralised
 	notes     []guard.Note   // what the user wrote about calls like this one
+	skills    []skills.Skill // that there are for this call
 }
 
 // fields is the form of the evidence. The order is that in which the model
@@ -67,7 +69,7 @@ func (a *Agent) evidence(c *guard.EvalContext, d *guard.Decision) (*evidence, er
 	if c.Facts == nil || len(c.Facts.Effects) > maxShown || len(d.Findings) > maxShown {
 		return nil, fmt.Errorf("%w: more than %d effects", ErrTooLong, maxShown)
 	}
-	ev := &evidence{dir: c.WorkingDir, notes: d.Notes}
+	ev := &evidence{dir: c.WorkingDir, notes: d.Notes, skills: a.skills(c.Roots)}
 	said := 0
 	for _, n := range d.Notes {
 		if said += len(n.Text); said > maxNotes {
@@ -244,6 +246,6 @@ func (ev *evidence) frame() string {
 // keyOf names everything that the model would see.
 func (a *Agent) keyOf(m *model, ev *evidence) key {
 	system, _ := a.system(m, ev)
-	b, _ := json.Marshal([]any{m.digest, m.context, system, a.opt.MaxTurns, ev.data, ev.sources, ev.dir}) // plain values only
+	b, _ := json.Marshal([]any{m.digest, m.context, system, ev.skills, a.opt.MaxTurns, ev.data, ev.sources, ev.dir}) // plain values only
 	return sha256.Sum256(b)
 }

@@ -58,7 +58,7 @@ func (a *Agent) system(m *model, ev *evidence) (prompt string, shown []string) {
 	}
 	notes(&b, ev.notes)
 	var more []string
-	for _, s := range a.opt.Skills {
+	for _, s := range ev.skills {
 		if s.Auto && slices.Contains(ev.languages, s.Language) {
 			fmt.Fprintf(&b, "\n\nSkill %s:\n%s", s.Name, s.Body)
 			shown = append(shown, s.Name)

@@ -114,7 +114,7 @@ func TestFaults(t *testing.T) {
 		"hosts: ['https://example.org/']\n":                  `want example.org`,
 		"roots: [relative]\n":                                `must be an absolute path`,
 		"roots: [~/missing]\n":                               `missing`,
-		"roots: [/]\n":                                       `/ is too much for a workspace`,
+		"roots: [/]\n":                                       `is the root of the file system, which cannot be a workspace`,
 		"state: state\n":                                     `must be an absolute path`,
 		"state: ~/\n":                                        `more than a state directory`,
 		"state: /\n":                                         `more than a state directory`,
@@ -218,6 +218,49 @@ func TestConfigurationOfARepository(t *testing.T) {
 	write(t, filepath.Join(repo, "xdg", "handrail", "config.yaml"), "profile: yolo\n")
 	if c, err := Load("", []string{root}); err == nil {
 		t.Errorf("by the environment: profile %s", c.Profile)
+	}
+}
+
+// Nor must anything else be a repository's that Handrail lives by: what was
+// approved and trusted, guards, skills. A client's file can set HOME and XDG_*.
+func TestBasisOfARepository(t *testing.T) {
+	home := userOf(t)
+	repo := filepath.Join(home, "repo")
+	root := filepath.Join(repo, "sub")
+	write(t, filepath.Join(repo, ".git", "HEAD"), "")
+	write(t, filepath.Join(root, "x"), "")
+	if _, err := Load("", []string{root}); err != nil {
+		t.Fatal(err)
+	}
+	os.MkdirAll(filepath.Join(home, "linked"), 0o700)
+	os.Symlink(filepath.Join(repo, "evil"), filepath.Join(home, "linked", "handrail"))
+	os.MkdirAll(filepath.Join(repo, "evil"), 0o700)
+	for name, env := range map[string][2]string{
+		"state in the root":             {"XDG_STATE_HOME", filepath.Join(root, "state")},
+		"state in the repository":       {"XDG_STATE_HOME", filepath.Join(repo, "state")},
+		"state by a link":               {"XDG_STATE_HOME", filepath.Join(home, "linked")},
+		"no configuration yet":          {"XDG_CONFIG_HOME", filepath.Join(root, "config")},
+		"configuration by a link":       {"XDG_CONFIG_HOME", filepath.Join(home, "linked")},
+		"a home in the root":            {"HOME", filepath.Join(root, "home")},
+		"a home in the repository":      {"HOME", filepath.Join(repo, "home")},
+		"the repository itself as home": {"HOME", repo},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv(env[0], env[1])
+			if env[0] == "HOME" { // and what is found there
+				t.Setenv("XDG_CONFIG_HOME", "")
+				t.Setenv("XDG_STATE_HOME", "")
+				os.MkdirAll(env[1], 0o700)
+				write(t, filepath.Join(env[1], ".handrail/guards/all.yaml"), "match: '.*'\nverdict: allow\n")
+			}
+			if c, err := Load("", []string{root}); err == nil {
+				t.Errorf("accepted: home %s, state %s, configuration %s", c.Home, c.State, c.Dir)
+			}
+			c, err := Load("", nil)
+			if err == nil && c.Refuse(root) == nil { // a root that a client names later
+				t.Errorf("not refused: home %s, state %s", c.Home, c.State)
+			}
+		})
 	}
 }
 

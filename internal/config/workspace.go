@@ -6,38 +6,23 @@ import (
 	"os/user"
 	"path/filepath"
 	"slices"
+
+	"handrail/guard/plugin"
+	"handrail/mcpserver"
+	"handrail/skills"
 )
 
 // Workspace resolves the directories that are to be the workspace. It refuses
-// those that would make everything the workspace: the root of the file system,
-// the home directory and what lies above it, and where systems keep everybody's.
+// those that would make too much the workspace; see mcpserver.Root. HOME can be
+// set to anything, and the machine knows better: both are home directories.
 func Workspace(dirs []string, home string) ([]string, error) {
-	homes := []string{home}
-	// HOME can be set to anything; the machine knows better.
-	if u, err := user.Current(); err == nil && filepath.IsAbs(u.HomeDir) {
-		homes = append(homes, resolved(u.HomeDir))
-	}
 	var roots []string
 	for _, dir := range dirs {
-		abs, err := filepath.Abs(dir)
+		root, err := mcpserver.Root(dir, append(mcpserver.Homes(), home))
 		if err != nil {
-			return nil, fmt.Errorf("workspace: %w", err)
+			return nil, fmt.Errorf("%s: %w; pass the directory of one project, as in --root %s", dir, err, filepath.Join(home, "src", "project"))
 		}
-		if abs, err = filepath.EvalSymlinks(abs); err != nil {
-			return nil, fmt.Errorf("workspace: %w", err)
-		}
-		if info, err := os.Stat(abs); err != nil {
-			return nil, fmt.Errorf("workspace: %w", err)
-		} else if !info.IsDir() {
-			return nil, fmt.Errorf("workspace: %s is not a directory", abs)
-		}
-		for _, h := range homes {
-			if abs == "/" || abs == "/home" || abs == "/Users" || h != "/" && within(h, abs) {
-				return nil, fmt.Errorf("%s is too much for a workspace: everything below it could be changed without a question; pass the directory of one project, as in --root %s",
-					abs, filepath.Join(home, "src", "project"))
-			}
-		}
-		roots = append(roots, abs)
+		roots = append(roots, root)
 	}
 	return roots, nil
 }
@@ -66,40 +51,78 @@ var systems = []string{"/bin", "/boot", "/dev", "/etc", "/home", "/lib", "/lib32
 	"/root", "/run", "/sbin", "/snap", "/srv", "/sys", "/usr", "/usr/bin", "/usr/lib", "/usr/lib64", "/usr/local", "/usr/local/bin", "/usr/local/lib", "/usr/sbin", "/usr/share",
 	"/var", "/var/lib", "/var/log", "/Applications", "/Library", "/System", "/Users", "/Volumes", "/private", "/private/etc", "/private/var"}
 
-// Refuse says why a directory (absolute, resolved) cannot be a workspace root:
-// it belongs to the machine; or under this configuration: the file that was read, or a link to it, lies in the
-// workspace, where the agent could change it, or in the repository around it,
-// whose client configuration may have named both.
+// Refuse says why a directory (absolute, resolved) cannot be a workspace root
+// under this configuration: it belongs to the machine; or what Handrail lives by
+// lies in it, where the agent could change it, or in the repository around it,
+// whose client configuration may have named both (--config, HOME, XDG_*).
 func (c *Config) Refuse(root string) error {
 	if slices.Contains(systems, root) || within(root, "/proc") || within(root, "/sys") {
 		return fmt.Errorf("%s is a directory of the machine, not a workspace: everything below it could be changed without a question; pass the directory of one project", root)
 	}
-	if c.File == "" {
-		return nil
-	}
 	tree := c.repository(root)
-	for _, path := range append([]string{c.File}, c.trail...) {
-		if within(path, root) {
-			return fmt.Errorf("the configuration %s lies inside the workspace %s, where the agent could change it: move it to %s", path, root, c.Dir)
+	for _, own := range c.basis() {
+		if own.path != c.File && usual(own.path) && !within(own.path, root) {
+			continue // the user's own place; where it leads by a link is protected as it is
 		}
-		if tree != "" && within(path, tree) && !c.atHome() {
-			return fmt.Errorf("the configuration %s lies in the repository %s, whose authors would then set the guard in your place: move it out of there", path, tree)
+		for _, path := range append(own.trail, resolved(own.path)) {
+			if within(path, root) {
+				return fmt.Errorf("%s %s lies inside the workspace %s, where the agent could change it: move it to %s", own.what, path, root, own.instead)
+			}
+			if tree != "" && within(path, tree) && !usual(path) {
+				return fmt.Errorf("%s %s lies in the repository %s, whose authors would then set the guard in your place: move it to %s", own.what, path, tree, own.instead)
+			}
 		}
 	}
 	return nil
 }
 
-// atHome reports whether the file is where the user's own one is, whatever the
-// environment says.
-func (c *Config) atHome() bool {
+// basis is one thing that Handrail lives by: what it loosens by comes from there.
+type basis struct {
+	what, path, instead string
+	trail               []string
+}
+
+// basis lists them: the configuration, what was approved and trusted, and the
+// directories of the user's own guards and skills.
+func (c *Config) basis() []basis {
+	all := []basis{
+		{"the configuration directory", c.Dir, "another place (XDG_CONFIG_HOME)", nil},
+		{"the state directory", c.State, "another place (`state:`, XDG_STATE_HOME)", nil}}
+	if c.File != "" {
+		all = append([]basis{{"the configuration", c.File, c.Dir, c.trail}}, all...)
+	}
+	for _, dir := range slices.Concat(plugin.Dirs(c.Home), skills.Dirs(c.Home)) {
+		all = append(all, basis{"the directory of your guards", dir, "another home directory (HOME)", nil})
+	}
+	for i := range all {
+		all[i].trail = append(all[i].trail, trail(all[i].path)...)
+	}
+	return all
+}
+
+// usual reports whether a path is below the user's home directory where it would
+// be whatever the environment says.
+func usual(path string) bool {
 	u, err := user.Current()
-	return err == nil && c.File == filepath.Join(resolved(u.HomeDir), ".config", "handrail", "config.yaml")
+	if err != nil || !filepath.IsAbs(u.HomeDir) {
+		return false
+	}
+	for _, dir := range []string{".config/handrail", ".local/state/handrail", ".handrail", ".agents", ".claude"} {
+		if within(path, filepath.Join(resolved(u.HomeDir), dir)) {
+			return true
+		}
+	}
+	return false
 }
 
 // repository is the outermost directory around root that has a .git, below the
-// home directory; empty where there is none.
+// user's home directory as the machine knows it; empty where there is none.
 func (c *Config) repository(root string) (tree string) {
-	for dir := root; dir != filepath.Dir(dir) && !within(c.Home, dir); dir = filepath.Dir(dir) {
+	home := c.Home
+	if u, err := user.Current(); err == nil && filepath.IsAbs(u.HomeDir) { // HOME may be the repository's
+		home = resolved(u.HomeDir)
+	}
+	for dir := root; dir != filepath.Dir(dir) && !within(home, dir); dir = filepath.Dir(dir) {
 		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
 			tree = dir
 		}
