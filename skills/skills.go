@@ -9,11 +9,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 
 	"gopkg.in/yaml.v3"
 )
@@ -75,16 +77,17 @@ func Dirs(home string) []string {
 
 // Load returns the built-in skills and those of the directories, by name; later
 // ones replace earlier ones of the same name. Directories that are not there
-// are passed over. Files with faults are left out and told in the error, which
+// are passed over. accept says why a file or directory (absolute) must not be
+// read, from where it leads. Files with faults are left out and told in the error, which
 // joins them all; the list is good all the same.
-func Load(dirs ...string) ([]Skill, error) {
+func Load(accept func(path string, info fs.FileInfo) error, dirs ...string) ([]Skill, error) {
 	all, err := Builtin()
 	if err != nil {
 		return nil, err
 	}
 	var faults []error
 	for _, dir := range dirs {
-		found, err := read(dir)
+		found, err := read(accept, dir)
 		faults = append(faults, err)
 		for _, s := range found {
 			if i := slices.IndexFunc(all, func(o Skill) bool { return o.Name == s.Name }); i >= 0 {
@@ -98,11 +101,19 @@ func Load(dirs ...string) ([]Skill, error) {
 	return all, errors.Join(faults...)
 }
 
-func read(dir string) ([]Skill, error) {
-	entries, err := os.ReadDir(dir)
+func read(accept func(string, fs.FileInfo) error, dir string) ([]Skill, error) {
+	info, err := os.Stat(dir)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
-	} else if err != nil {
+	}
+	if err == nil {
+		err = accept(dir, info)
+	}
+	if err != nil {
+		return nil, err
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
 		return nil, err
 	}
 	if len(entries) > maxDir {
@@ -115,7 +126,7 @@ func read(dir string) ([]Skill, error) {
 			continue
 		}
 		file := filepath.Join(dir, e.Name())
-		s, err := parseFile(file)
+		s, err := parseFile(accept, file)
 		if err != nil {
 			faults = append(faults, err)
 			continue
@@ -126,19 +137,22 @@ func read(dir string) ([]Skill, error) {
 	return found, errors.Join(faults...)
 }
 
-func parseFile(file string) (Skill, error) {
-	info, err := os.Stat(file)
-	if err != nil {
-		return Skill{}, err
-	}
-	if !info.Mode().IsRegular() {
-		return Skill{}, fmt.Errorf("%s: not a regular file", file)
-	}
-	f, err := os.Open(file)
+func parseFile(accept func(string, fs.FileInfo) error, file string) (Skill, error) {
+	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe must not hold us
 	if err != nil {
 		return Skill{}, err
 	}
 	defer f.Close()
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s: not a regular file", file)
+	}
+	if err == nil {
+		err = accept(file, info)
+	}
+	if err != nil {
+		return Skill{}, err
+	}
 	data, err := io.ReadAll(io.LimitReader(f, maxSkill+1))
 	if err != nil {
 		return Skill{}, err

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"handrail/guard/owner"
 )
 
 func TestBuiltin(t *testing.T) {
@@ -51,7 +53,7 @@ func TestLoad(t *testing.T) {
 	put(t, dirs[0], "rust.md", "---\r\ndescription: Rust\r\nlanguage: rust\r\nauto_invoke: true\r\n---\r\nunsafe\r\n")
 	put(t, dirs[2], "broken.md", "no front matter")
 	put(t, dirs[2], "notes.txt", "no skill")
-	all, err := Load(dirs...)
+	all, err := Load(owner.Check, dirs...)
 	if err == nil || !strings.Contains(err.Error(), "broken.md: want front matter") {
 		t.Errorf("the broken file is not told: %v", err)
 	}
@@ -72,7 +74,13 @@ func TestLoad(t *testing.T) {
 	if !slices.Equal(names, []string{"bash", "go", "js", "python", "rust", "simulate"}) {
 		t.Errorf("%v", names)
 	}
-	if all, err := Load(filepath.Join(home, "none")); err != nil || len(all) != 5 {
+	os.Chmod(filepath.Join(dirs[0], "rust.md"), 0o664)
+	os.Chmod(dirs[1], 0o777)
+	all, err = Load(owner.Check, dirs...)
+	if err == nil || strings.Count(err.Error(), "chmod go-w") != 2 || slices.ContainsFunc(all, func(s Skill) bool { return s.Name == "rust" }) {
+		t.Errorf("what others can write is read: %v", err)
+	}
+	if all, err := Load(owner.Check, filepath.Join(home, "none")); err != nil || len(all) != 5 {
 		t.Errorf("a missing directory: %d, %v", len(all), err)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"handrail/guard"
+	"handrail/skills"
 )
 
 func TestParse(t *testing.T) {
@@ -230,6 +231,39 @@ func TestRoom(t *testing.T) {
 		t.Errorf("%d bytes are left beside two skills", left)
 	}
 	t.Logf("%d bytes with four skills, %d with two, budget %d", len(system), len(two), a.budget(m))
+}
+
+// The skills of a call are those of its roots, as they are when it is judged.
+func TestSkillsOfRoots(t *testing.T) {
+	a := agentOf(t, "", nil)
+	body := "look for evil"
+	a.opt.SkillsIn = func(roots []string) []skills.Skill {
+		if len(roots) == 0 {
+			return nil
+		}
+		return []skills.Skill{{Name: "team", Description: "ours", Language: "bash", Auto: true, Body: body + " in " + roots[0]}}
+	}
+	prompt := func(root string) (string, key) {
+		x, why := call("true")
+		x.Roots = []string{root}
+		ev, err := a.evidence(x, why)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, _ := a.system(a.state.model, ev)
+		return text, a.keyOf(a.state.model, ev)
+	}
+	text, first := prompt("/w")
+	if !strings.Contains(text, "look for evil in /w") {
+		t.Error("the skill of the root is not shown")
+	}
+	if text, _ = prompt("/v"); !strings.Contains(text, "in /v") {
+		t.Error("another root has the skills of the first")
+	}
+	body = "changed"
+	if text, now := prompt("/w"); !strings.Contains(text, "changed in /w") || now == first {
+		t.Error("a changed skill is not read, or an answer under the old one counts")
+	}
 }
 
 // What the model names is made absolute, so that the rules can judge it.

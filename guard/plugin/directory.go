@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"handrail/guard/owner"
 )
 
 // Bounds of a directory of guards.
@@ -73,8 +75,8 @@ func (s *source) names() ([]string, error) {
 		return nil, fmt.Errorf("%s: %w", s.dir, err)
 	} else if !info.IsDir() {
 		return nil, nil
-	} else if s.root == nil && foreign(info) {
-		return nil, fmt.Errorf("%s: others can put guards into it: make it yours, and chmod o-w %s", s.dir, s.dir)
+	} else if err := s.ours(s.dir, info); err != nil {
+		return nil, err
 	}
 	all, err := d.Readdirnames(2*s.max + 100)
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -103,8 +105,8 @@ func (s *source) read(name string) ([]byte, error) {
 	if !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s:1: not a regular file", file)
 	}
-	if s.root == nil && foreign(info) {
-		return nil, fmt.Errorf("%s:1: others could have written it: look at it, make it yours, and chmod o-w %s", file, file)
+	if err := s.ours(file, info); err != nil {
+		return nil, fmt.Errorf("%s:1: %w", file, err)
 	}
 	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err != nil {
@@ -113,10 +115,13 @@ func (s *source) read(name string) ([]byte, error) {
 	return data, nil
 }
 
-// foreign reports whether another user may have written a file.
-func foreign(info fs.FileInfo) bool {
-	st, ok := info.Sys().(*syscall.Stat_t)
-	return ok && int(st.Uid) != os.Geteuid() && st.Uid != 0 || info.Mode().Perm()&0o002 != 0
+// ours says why another user may have written a file of the user's own, or put
+// another one in its place.
+func (s *source) ours(path string, info fs.FileInfo) error {
+	if s.root != nil { // of a project: it is not relied on
+		return nil
+	}
+	return owner.Check(path, info)
 }
 
 // fault is a file that is no good guard. tools are those that it is about;

@@ -162,13 +162,15 @@ func TestBrokenUser(t *testing.T) {
 			t.Errorf("%q is not in %v", want, err)
 		}
 	}
-	d = newDesk(t)
-	d.write(t, d.home+"/.handrail/guards/a.yaml", askDocker)
-	if err := os.Chmod(d.home+"/.handrail/guards/a.yaml", 0o666); err != nil {
-		t.Fatal(err)
-	}
-	if err := d.open(t); err == nil || !strings.Contains(err.Error(), "others could have written it") {
-		t.Errorf("writable by all: %v", err)
+	for path, mode := range map[string]os.FileMode{"/.handrail/guards/a.yaml": 0o664, "/.handrail/guards": 0o775, "/.handrail": 0o777} {
+		d = newDesk(t)
+		d.write(t, d.home+"/.handrail/guards/a.yaml", askDocker)
+		if err := os.Chmod(d.home+path, mode); err != nil {
+			t.Fatal(err)
+		}
+		if err := d.open(t); err == nil || !strings.Contains(err.Error(), "chmod go-w "+d.home+path) {
+			t.Errorf("%s is of mode %o: %v", path, mode, err)
+		}
 	}
 }
 

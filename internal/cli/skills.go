@@ -9,24 +9,29 @@ import (
 
 var skillsCommand = subcommand{
 	name:  "skills",
-	usage: "[NAME]",
+	usage: "[--root DIR]... [NAME]",
 	short: "list the guard skills, or print one",
 	doc: `Guard skills are what the Guard Agent's model is taught, by language or when it
 asks. Yours go into guard-skills/NAME.md under ~/.agents, ~/.claude or ~/.handrail;
-later ones replace earlier ones of the same name. Those of a project count once you trust them (handrail trust).`,
+later ones replace earlier ones of the same name. Those of a project (--root, else the
+working directory) count once you trust them (handrail trust).`,
 	run: showSkills,
 }
 
 func showSkills(s streams, args []string) (int, error) {
-	rest, err := newFlags("skills").operands(args, 0, 1)
+	var roots list
+	f := newFlags("skills")
+	f.Var(&roots, "root", "")
+	rest, err := f.operands(args, 0, 1)
 	if err != nil {
 		return 0, err
 	}
-	c, err := config.Load("", nil)
+	c, err := config.Load("", roots)
 	if err != nil {
 		return 0, err
 	}
-	all, faults := c.Skills()
+	_ = c.UseDir(".") // where there is no workspace, there are no skills of one
+	all, faults := c.Skills(c.Roots)
 	if faults != nil {
 		fmt.Fprintf(s.stderr, "left out: %v\n", faults)
 	}

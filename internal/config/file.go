@@ -13,6 +13,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"handrail/guard/owner"
 	"handrail/guard/text"
 )
 
@@ -181,34 +182,11 @@ func readOwn(file string) (data []byte, path string, err error) {
 	if !info.Mode().IsRegular() || info.Size() > maxFile {
 		return nil, "", fmt.Errorf("%s is not a regular file of at most 1 MiB", path)
 	}
-	if err := owned(path, info); err != nil {
+	if err := owner.Check(path, info); err != nil {
 		return nil, "", err
-	}
-	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) { // who may rename one above puts another file here
-		info, err := os.Stat(dir)
-		if err != nil {
-			return nil, "", err
-		}
-		if info.Mode().Perm()&0o022 != 0 && info.Mode()&os.ModeSticky == 0 {
-			return nil, "", fmt.Errorf("others may put another file in the place of %s: chmod go-w %s", path, dir)
-		}
-		if dir == filepath.Dir(dir) {
-			break
-		}
 	}
 	data, err = io.ReadAll(f)
 	return data, path, err
-}
-
-// owned refuses what another user could have put there.
-func owned(path string, info os.FileInfo) error {
-	if uid := ownerOf(info); uid != os.Geteuid() && uid != 0 {
-		return fmt.Errorf("%s belongs to user %d, not to you", path, uid)
-	}
-	if info.Mode().Perm()&0o022 != 0 {
-		return fmt.Errorf("%s is writable by others: look at it, then chmod go-w %s", path, path)
-	}
-	return nil
 }
 
 // readManaged reads the managed file; nil where there is none. Only root can
@@ -222,17 +200,9 @@ func (c *Config) readManaged(file string) (*layer, error) {
 		return nil, fmt.Errorf("the managed configuration: %w", err)
 	}
 	if file == ManagedFile { // below a test's own directory root owns nothing
-		if info, err := os.Stat(file); err != nil || ownerOf(info) != 0 {
+		if info, err := os.Stat(file); err != nil || owner.Of(info) != 0 {
 			return nil, fmt.Errorf("the managed configuration %s does not belong to root", file)
 		}
 	}
 	return c.parse(file, data)
-}
-
-// ownerOf is the user to whom a file belongs, or -1.
-func ownerOf(info os.FileInfo) int {
-	if st, ok := info.Sys().(*syscall.Stat_t); ok {
-		return int(st.Uid)
-	}
-	return -1
 }

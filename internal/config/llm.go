@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"handrail/guard/agent"
+	"handrail/guard/owner"
 	"handrail/skills"
 )
 
@@ -162,16 +163,17 @@ func (l *LLM) host() error {
 	return nil
 }
 
-// Skills returns the guard skills: the built-in ones, the user's, and those of
-// the workspace roots that the user trusts as they are; later ones replace
+// Skills returns the guard skills for calls in workspace roots: the built-in
+// ones, the user's, and those of the roots that the user trusts as they are;
+// later ones replace
 // earlier ones of the same name. The error tells which files have faults; the
 // skills are good all the same.
-func (c *Config) Skills() ([]skills.Skill, error) {
-	all, err := skills.Load(skills.Dirs(c.Home)...)
+func (c *Config) Skills(roots []string) ([]skills.Skill, error) {
+	all, err := skills.Load(owner.Check, skills.Dirs(c.Home)...)
 	if len(all) == 0 || !c.own {
 		return all, err
 	}
-	theirs, faults := c.projectSkills()
+	theirs, faults := c.projectSkills(roots)
 	for _, s := range theirs {
 		all = slices.DeleteFunc(all, func(o skills.Skill) bool { return o.Name == s.Name })
 		all = append(all, s)
@@ -182,9 +184,9 @@ func (c *Config) Skills() ([]skills.Skill, error) {
 
 // projectSkills are the skills of the workspace roots that the user trusts, the
 // weakest first. Each file is read once, and what was read is what was trusted.
-func (c *Config) projectSkills() (all []skills.Skill, err error) {
+func (c *Config) projectSkills(roots []string) (all []skills.Skill, err error) {
 	trust := OpenTrust(c.State)
-	for _, root := range c.Roots {
+	for _, root := range roots {
 		for _, dir := range trustDirs() {
 			if filepath.Base(dir) != "guard-skills" {
 				continue
@@ -210,13 +212,19 @@ func (c *Config) projectSkills() (all []skills.Skill, err error) {
 	return all, err
 }
 
+// skillsIn are the skills as they are now: trust is taken back at once.
+func (c *Config) skillsIn(roots []string) []skills.Skill {
+	all, _ := c.Skills(roots) // without those that have faults
+	return all
+}
+
 // Agent makes the Guard Agent from what is set, or nil where it is off. notice
 // is told what a person should know once; it may be nil.
 func (c *Config) Agent(notice func(string)) (*agent.Agent, error) {
 	if c.LLM.Use == "off" {
 		return nil, nil
 	}
-	all, err := c.Skills()
+	all, err := c.Skills(c.Roots)
 	if err != nil && len(all) == 0 {
 		return nil, err
 	}
@@ -226,7 +234,7 @@ func (c *Config) Agent(notice func(string)) (*agent.Agent, error) {
 	a, err := agent.New(agent.Options{
 		Host: c.LLM.BaseURL, AllowRemote: c.LLM.AllowRemote, APIKey: c.LLM.APIKey, Model: c.LLM.Model,
 		MaxTurns: c.LLM.MaxTurns, Deadline: c.LLM.Deadline, Scope: c.LLM.Scope, Once: !c.LLM.Wanted(), Insist: c.LLM.Insist, Scoring: c.LLM.Scoring,
-		Skills: all, Home: c.Home, Notice: notice,
+		SkillsIn: c.skillsIn, Home: c.Home, Notice: notice,
 	})
 	if err != nil && c.File != "" {
 		err = fmt.Errorf("%s: %w", filepath.Base(c.File), err)

@@ -1,0 +1,59 @@
+// Package owner tells files that only the user can have written from those that
+// another one could: configuration, guards, skills, trust. What anybody else can
+// change must not loosen anything.
+package owner
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// Check says why a file or directory is not the user's alone: it belongs to
+// somebody else (root may), its group or everybody can write it, or others can
+// put another one in its place. path is absolute, info that of what it leads to.
+func Check(path string, info fs.FileInfo) error {
+	if uid := Of(info); uid != os.Geteuid() && uid != 0 {
+		return fmt.Errorf("%s belongs to user %d, not to you", path, uid)
+	}
+	if info.Mode().Perm()&0o022 != 0 {
+		return fmt.Errorf("%s is writable by others: look at it, then chmod go-w %s", path, path)
+	}
+	led, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return err
+	}
+	if err := above(path); err != nil || led == path {
+		return err
+	}
+	return above(led)
+}
+
+// above says which directory above path lets others rename what is in it.
+func above(path string) error {
+	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
+		info, err := os.Stat(dir)
+		if err != nil {
+			return err
+		}
+		if uid := Of(info); uid != os.Geteuid() && uid != 0 {
+			return fmt.Errorf("user %d may put another file in the place of %s: %s is theirs", uid, path, dir)
+		}
+		if info.Mode().Perm()&0o022 != 0 && info.Mode()&os.ModeSticky == 0 {
+			return fmt.Errorf("others may put another file in the place of %s: chmod go-w %s", path, dir)
+		}
+		if dir == filepath.Dir(dir) {
+			return nil
+		}
+	}
+}
+
+// Of is the user to whom a file belongs, or -1.
+func Of(info fs.FileInfo) int {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		return int(st.Uid)
+	}
+	return -1
+}
