@@ -134,6 +134,18 @@ func TestUnheldCodeAsksOncePerSessionAndProgram(t *testing.T) {
 	if d := m.Evaluate(t.Context(), script); d.Verdict != allow {
 		t.Errorf("a script that was read: %+v", d)
 	}
+	// The user takes "no questions" back while the server runs, or a project does.
+	m.Hold = guard.Trusted
+	base := guard.Base{Rules: m.Rules, Default: m.Default, Trusting: true}
+	m.User = func([]string) *guard.Policy { return &guard.Policy{Base: &base} }
+	if d := m.Evaluate(t.Context(), elsewhere); d.Verdict != allow {
+		t.Errorf("trusting: %+v", d)
+	}
+	base.Trusting = false
+	if d := m.Evaluate(t.Context(), elsewhere); d.Verdict != ask {
+		t.Errorf("no longer trusting: %+v", d)
+	}
+	m.User = nil
 	for _, hold := range []guard.Hold{guard.Trusted, guard.Held, guard.Kept} {
 		m.Hold = hold
 		if d := m.Evaluate(t.Context(), elsewhere); d.Verdict != allow || d.Contained {

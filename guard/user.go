@@ -24,7 +24,10 @@ type Base struct {
 	Rules, Default []Rule
 	Fallback       Verdict
 	Contain        bool
-	Revision       string
+	// Trusting says that code may run without a question where nothing holds it,
+	// if the Manager was made so: see Trusted.
+	Trusting bool
+	Revision string
 }
 
 // Note is what the user has written for the validator about calls of one kind.
@@ -58,6 +61,9 @@ func (m *Manager) at(c *EvalContext) (*Manager, *Policy) {
 	own := *m
 	own.Rules, own.Default, own.Revision = p.Base.Rules, p.Base.Default, p.Base.Revision
 	own.Fallback, own.Contain = p.Base.Fallback, p.Base.Contain
+	if own.Hold == Trusted && !p.Base.Trusting {
+		own.Hold = Unheld
+	}
 	return &own, p
 }
 

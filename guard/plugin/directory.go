@@ -50,8 +50,9 @@ func (s *source) open(name string) (*os.File, error) {
 	return os.OpenFile(filepath.Join(s.dir, name), os.O_RDONLY|syscall.O_NONBLOCK, 0)
 }
 
-// isGuard reports whether a file of a directory is meant to be a guard.
-func isGuard(name string) bool {
+// IsGuard reports whether a file of a directory, by its name, is meant to be a
+// guard.
+func IsGuard(name string) bool {
 	if strings.HasPrefix(name, ".") || strings.EqualFold(name, "README.md") {
 		return false
 	}
@@ -82,7 +83,7 @@ func (s *source) names() ([]string, error) {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("%s: %w", s.dir, err)
 	}
-	guards := slices.DeleteFunc(all, func(name string) bool { return !isGuard(name) })
+	guards := slices.DeleteFunc(all, func(name string) bool { return !IsGuard(name) })
 	if len(all) >= 2*s.max+100 || len(guards) > s.max {
 		return nil, fmt.Errorf("%s: more than %d guards", s.dir, s.max)
 	}

@@ -8,7 +8,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"handrail/guard"
 )
@@ -108,13 +107,7 @@ func (g *Guard) Doc() string {
 	if g.Description != "" {
 		return g.Description
 	}
-	var says []string
-	for _, p := range g.patterns {
-		if s := p.verdict.String() + ": " + p.reason; !slices.Contains(says, s) {
-			says = append(says, s)
-		}
-	}
-	return strings.Join(says, "; ")
+	return g.says()
 }
 
 // applies reports whether the guard speaks about calls of tool.

@@ -38,8 +38,8 @@ type Store struct {
 	sets     map[string]*set
 }
 
-// maxReading bounds the time that the guards of a project may take to be read.
-const maxReading = 3 * time.Second
+// MaxReading bounds the time that the guards of a project may take to be read.
+const MaxReading = 3 * time.Second
 
 // maxProjects bounds what is kept: sessions may bring any roots.
 const maxProjects = 64
@@ -145,7 +145,7 @@ func (s *Store) refresh(t *tree) (changed bool) {
 	t.guards, t.faults = nil, nil
 	ctx, cancel := context.Background(), func() {}
 	if t.root != "" {
-		ctx, cancel = context.WithTimeout(ctx, maxReading)
+		ctx, cancel = context.WithTimeout(ctx, MaxReading)
 	}
 	defer cancel()
 	for _, src := range sources {

@@ -22,7 +22,7 @@ func (c *Config) base(env map[string]string) (*guard.Base, error) {
 	if scratch := env["TMPDIR"]; scratch != "" { // only tools.Environment sets it
 		policy.Scratch = []string{scratch}
 	}
-	b := &guard.Base{Fallback: c.Fallback.verdict(), Contain: c.Fallback == Contain && c.LLM.Use != "required"}
+	b := &guard.Base{Fallback: c.Fallback.verdict(), Contain: c.Fallback == Contain && c.LLM.Use != "required", Trusting: c.Profile == "yolo"}
 	if b.Rules, b.Default, err = rules.Profile(c.Profile, policy); err != nil {
 		return nil, err
 	}

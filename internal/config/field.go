@@ -39,7 +39,6 @@ type field struct {
 	env    bool // the environment may tighten it
 	adds   bool // the stricter of two lists is both together
 	rests  bool // default_deny speaks about it
-	starts bool // it counts when the server starts
 }
 
 // section groups settings under a key.
@@ -91,12 +90,13 @@ func (f field) adding() field {
 }
 
 // lively reports whether a change counts while the server runs: what makes rules.
-func (f *field) lively() bool { return f.reach != private && !f.starts }
+func (f *field) lively() bool { return f.reach != private }
 
-// starting marks settings that count when the server starts.
+// starting marks settings that count when the server starts, and for all projects
+// that it comes to serve: a project cannot set them, since nothing would come of it.
 func starting(fields ...field) []field {
 	for i := range fields {
-		fields[i].starts = true
+		fields[i].reach, fields[i].fields = private, starting(fields[i].fields...)
 	}
 	return fields
 }

@@ -165,7 +165,7 @@ func (l *live) refresh() {
 // program starts, and names those that differ.
 func (old *Config) laterThan(c *Config) (paths []string) {
 	leaves(tree(), func(path string, f *field) {
-		if f.lively() && !strings.HasPrefix(path, "sandbox.") || !f.changes(old, c) {
+		if f.lively() || !f.changes(old, c) {
 			return
 		}
 		f.take(c, old)

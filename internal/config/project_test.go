@@ -21,7 +21,6 @@ levels: {net/unknown-host: allow, net/send: allow, fs/outside: allow, default/in
 tools:
   safe_bash: {enabled: true, allow: ["/**"], allowed_dirs: [/], allow_commands: [rm, curl], allow_domains: [evil.example], rate_limit: 100000}
   safe_write: {enabled: true, allow: ["/**"]}
-approval: {ask_timeout: 1h, grant_expiry: 365d}
 `
 
 // opened is a running system with a project.
@@ -133,9 +132,14 @@ func TestProject(t *testing.T) {
 	if d := judge("ls"); !strings.Contains(d.Reason, "config.yaml: line 1") && !strings.Contains(d.Reason, "config.yaml:1") {
 		t.Errorf("the question does not say where: %s", d.Reason)
 	}
-	write(t, file, "state: /tmp\n")
-	if d := judge("ls"); d.Verdict != guard.VerdictAsk || !strings.Contains(d.Reason, "config.yaml:1: state: only the user's own") {
-		t.Errorf("%s %s", d.Verdict, d.Reason)
+	// What counts for all projects a project cannot set, also not tighter: nothing
+	// would come of it.
+	for text, path := range map[string]string{"state: /tmp": "state", "approval: {ask_timeout: 10s}": "approval.ask_timeout", "sandbox: {limits: {disk: 100}}": "sandbox.limits.disk",
+		"sandbox: {hidden: [~/notes]}": "sandbox.hidden", "sandbox: {tier: none}": "sandbox.tier", "llm: {use: \"off\"}": "llm.use", "store: postgres://h/d": "store"} {
+		write(t, file, text+"\n")
+		if d := judge("ls"); d.Verdict != guard.VerdictAsk || !strings.Contains(d.Reason, "config.yaml:1: "+path+": only the user's own") {
+			t.Errorf("%s: %s %s", text, d.Verdict, d.Reason)
+		}
 	}
 	os.RemoveAll(filepath.Dir(file))
 	expect(t, "gone", judge, attempts)

@@ -77,7 +77,7 @@ func tree() []field {
 				func(c *Config) *time.Duration { return &c.Approval.GrantExpiry }, span(time.Hour, 365*24*time.Hour), least[time.Duration]),
 			setting("pending_expiry", "How long a call that nobody could be asked about waits for `handrail approvals`: 1m to 7d.", "1h",
 				func(c *Config) *time.Duration { return &c.Approval.PendingExpiry }, span(time.Minute, 7*24*time.Hour), least[time.Duration]))...),
-		sandboxSection(),
+		starting(sandboxSection())[0],
 		llmSection(),
 		setting("state", "Where the audit log and the rest of Handrail's own data live. Default: $XDG_STATE_HOME/handrail.", "~/.local/state/handrail",
 			func(c *Config) *string { return &c.State }, stateDir(), first[string]).in(private),

@@ -1,6 +1,8 @@
 package config
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -8,6 +10,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"handrail/guard/plugin"
+	"handrail/skills"
+	"handrail/tools"
 )
 
 // Candidate is a file of a project that loosens something once it is trusted.
@@ -38,20 +44,25 @@ func (c *Config) Candidates(root string) ([]Candidate, error) {
 	if _, err := trust.Files(); err != nil {
 		return nil, err
 	}
+	r, err := c.reviewing(root)
+	if err != nil {
+		return nil, err
+	}
 	var all []Candidate
-	add := func(rel string, loosens func(data []byte) ([]string, error)) {
+	add := func(rel string, loosens func(file string, data []byte) ([]string, error)) {
 		data, err := readBelow(root, rel, maxProjectFile)
 		if errors.Is(err, fs.ErrNotExist) {
 			return
 		}
+		file := filepath.Join(root, rel)
 		one := Candidate{Path: rel, SHA256: sumOf(data), Err: err}
 		if err == nil {
-			one.Trusted = trust.Has(filepath.Join(root, rel), one.SHA256)
-			one.Loosens, one.Err = loosens(data)
+			one.Trusted = trust.Has(file, one.SHA256)
+			one.Loosens, one.Err = loosens(file, data)
 		}
 		all = append(all, one)
 	}
-	add(projectFile, func(data []byte) ([]string, error) { return c.loosened(projectFile, data) })
+	add(projectFile, func(_ string, data []byte) ([]string, error) { return c.loosened(projectFile, data) })
 	for _, dir := range trustDirs() {
 		names, err := namesBelow(root, dir)
 		if err != nil {
@@ -59,10 +70,68 @@ func (c *Config) Candidates(root string) ([]Candidate, error) {
 			continue
 		}
 		for _, name := range names {
-			add(filepath.Join(dir, name), added)
+			switch skill := filepath.Base(dir) == "guard-skills"; {
+			case skill && filepath.Ext(name) == ".md":
+				add(filepath.Join(dir, name), r.skill)
+			case !skill && plugin.IsGuard(name):
+				add(filepath.Join(dir, name), r.guard)
+			}
 		}
 	}
 	return all, nil
+}
+
+// review is what the files of a project are compared with: what holds without
+// them, and those of the project before.
+type review struct {
+	loader plugin.Loader
+	guards []*plugin.Guard
+	skills []skills.Skill
+}
+
+// reviewing begins the review of a project.
+func (c *Config) reviewing(root string) (*review, error) {
+	j, err := c.Judge(tools.Environment([]string{root}, ""))
+	if err != nil {
+		return nil, err
+	}
+	r := &review{loader: c.Loader(j)}
+	if j.Guards != nil {
+		r.guards, _ = j.Guards.Guards(nil) // the user's: faults of these are errors of Judge
+	}
+	r.skills, _ = c.Skills(nil)
+	return r, nil
+}
+
+func (r *review) guard(file string, data []byte) ([]string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), plugin.MaxReading)
+	defer cancel()
+	g, err := r.loader.Parse(ctx, file, data)
+	if err != nil {
+		return nil, err
+	}
+	lines := g.Loosened(data, r.guards)
+	r.guards = append(slices.DeleteFunc(r.guards, func(o *plugin.Guard) bool { return o.ID == g.ID }), g)
+	return lines, nil
+}
+
+// skill counts as a whole: all of it is what the model is told.
+func (r *review) skill(file string, data []byte) (lines []string, err error) {
+	s, err := skills.Parse(file, data)
+	if err != nil {
+		return nil, err
+	}
+	s.File = file
+	for _, o := range r.skills {
+		if o.Name == s.Name {
+			lines = append(lines, "-the skill "+o.Name+" of "+cmp.Or(o.File, "handrail")+": "+o.Description)
+		}
+	}
+	for _, line := range strings.Split(strings.TrimRight(string(data), "\n"), "\n") {
+		lines = append(lines, "+"+line)
+	}
+	r.skills = append(slices.DeleteFunc(r.skills, func(o skills.Skill) bool { return o.Name == s.Name }), s)
+	return lines, nil
 }
 
 // loosened says which settings a trusted project's file would change.
@@ -79,15 +148,6 @@ func (c *Config) loosened(name string, data []byte) ([]string, error) {
 			lines = append(lines, "-"+path+": "+f.show(before), "+"+path+": "+f.show(after))
 		}
 	})
-	return lines, nil
-}
-
-// added is a file that counts as a whole: all of its lines.
-func added(data []byte) ([]string, error) {
-	var lines []string
-	for _, line := range strings.Split(strings.TrimRight(string(data), "\n"), "\n") {
-		lines = append(lines, "+"+line)
-	}
 	return lines, nil
 }
 
@@ -121,13 +181,25 @@ func namesBelow(root, dir string) ([]string, error) {
 	return names, nil
 }
 
-// CheckFile reads a configuration as if it were the user's own, without the rest.
+// CheckFile reads a configuration, without the rest, as it would count: a
+// project's where it stands in .handrail of a project, else the user's own, also
+// by whom it could have been written.
 func (c *Config) CheckFile(file string) error {
-	data, err := os.ReadFile(file)
+	path, err := filepath.Abs(file)
 	if err != nil {
 		return err
 	}
-	_, err = c.parse(file, data)
+	if root, ok := strings.CutSuffix(path, "/"+projectFile); ok && root != c.Home {
+		data, err := readBelow(root, projectFile, maxProjectFile)
+		if err == nil {
+			_, err = c.parseInto(&layer{name: file, project: true}, data)
+		}
+		return err
+	}
+	data, _, err := readOwn(file)
+	if err == nil {
+		_, err = c.parse(file, data)
+	}
 	return err
 }
 
