@@ -20,8 +20,10 @@ type shape struct {
 
 func looks(expr string, cues ...string) shape { return shape{cues, regexp.MustCompile(expr)} }
 
-// secrets are the shapes of secrets, whole blocks first.
-var secrets = []shape{
+// tokens are the shapes of secrets that are known wherever they stand, whole
+// blocks first.
+var tokens = []shape{
+	own,
 	// Private keys: RFC 7468, OpenSSH, PGP. A block that is cut off counts to its end.
 	looks(`-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----(?s:.*?)(?:-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|\z)`, "private key"),
 	looks(`\b(?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{16}\b`, "akia", "asia", "abia", "acca"),
@@ -42,6 +44,13 @@ var secrets = []shape{
 	looks(`\bdop_v1_[a-f0-9]{64}\b`, "dop_v1_"),                                  // DigitalOcean
 	looks(`\bAGE-SECRET-KEY-1[0-9A-Z]{50,}`, "age-secret-key-"),                  // age
 	looks(`\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*`, "eyj"), // JSON Web Tokens
+}
+
+// own are the bearer tokens of Handrail itself.
+var own = looks(`\bhrt_[A-Za-z0-9_-]{43}`, "hrt_")
+
+// places are where a secret of any shape stands.
+var places = []shape{
 	// Authorization headers.
 	looks(`(?i)\b((?:proxy-)?authorization\s*[:=]\s*["']?(?:bearer|basic|token|digest)\s+)[A-Za-z0-9+/=._~:-]{6,}`, "authorization"),
 	looks(`(?i)\b((?:proxy-)?authorization\s*:\s*[\w-]+\s+)[^\s"'\[$][^"'\n]{2,}`, "authorization"), // any scheme
@@ -75,9 +84,15 @@ var userinfo = regexp.MustCompile(`://`)
 // of known shapes, private key blocks, passwords in URLs, and the values of
 // assignments, options and fields that are named password, token, secret or
 // key. It knows shapes only: what has none stays.
-func Redact(s string) string {
+func Redact(s string) string { return redact(redact(s, tokens), places) }
+
+// Tokens is Redact for what has the shape of a secret itself: tokens and private
+// keys. What stands in a place for secrets stays.
+func Tokens(s string) string { return redact(s, tokens) }
+
+func redact(s string, shapes []shape) string {
 	lower := strings.ToLower(s)
-	for _, sh := range secrets {
+	for _, sh := range shapes {
 		if !slices.ContainsFunc(sh.cues, func(cue string) bool { return strings.Contains(lower, cue) }) {
 			continue
 		}
