@@ -27,6 +27,9 @@ func TestMain(m *testing.M) {
 	var n int
 	fmt.Sscan(os.Getenv("AUDIT_RECORDS"), &n)
 	log, err := Open(path)
+	if err == nil {
+		fmt.Sscan(os.Getenv("AUDIT_ROTATE"), &log.Rotate.Size)
+	}
 	for i := 0; err == nil && i < n; i++ {
 		r := record(fmt.Sprintf("echo %d %d", os.Getpid(), i))
 		if err = log.Append(r); err == nil {
@@ -453,7 +456,7 @@ func FuzzLine(f *testing.F) {
 	f.Fuzz(func(t *testing.T, command, reason string) {
 		r := record(command)
 		r.Reason, r.Seq = reason, 7
-		short := shorten(r)
+		short := new(Log).shorten(r)
 		line, err := seal(&short)
 		if err != nil {
 			t.Fatal(err)

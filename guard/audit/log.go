@@ -20,11 +20,19 @@ const maxTorn = 16 << 20
 // processes may write to one file. The zero value records nothing: every Append
 // is an error.
 type Log struct {
+	// Rotate says when the log goes on in a new file, Redact takes secrets out of
+	// what is recorded, beside those that are known by their shape. Both are to be
+	// set before the first Append; the zero values never and none.
+	Rotate Rotation
+	Redact func(string) string
+
 	path string
 	mu   sync.Mutex
 	file *os.File
 	size int64 // of the file up to which last is known
-	last link  // the last whole line
+	// began is the time of the file's first record, as far as known.
+	began time.Time
+	last  link // the last whole line
 }
 
 // Open opens or creates the log at path (mode 0600 in a directory of mode
@@ -35,23 +43,32 @@ func Open(path string) (*Log, error) {
 	if err := private(dir); err != nil {
 		return nil, fmt.Errorf("audit: %w", err)
 	}
-	fd, err := unix.Open(path, unix.O_RDWR|unix.O_APPEND|unix.O_CREAT|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0o600)
-	if errors.Is(err, unix.ELOOP) {
-		return nil, fmt.Errorf("audit: %s is a symbolic link; the log must be a file of its own", path)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("audit: open %s: %w", path, err)
-	}
-	l := &Log{path: path, file: os.NewFile(uintptr(fd), path)}
-	if err := l.check(); err != nil {
-		l.file.Close()
+	l := &Log{path: path}
+	if err := l.open(); err != nil {
 		return nil, fmt.Errorf("audit: %w", err)
 	}
-	if d, err := os.Open(dir); err == nil { // the new name must outlive a crash
+	return l, nil
+}
+
+// open opens the file at the log's path, or makes it.
+func (l *Log) open() error {
+	fd, err := unix.Open(l.path, unix.O_RDWR|unix.O_APPEND|unix.O_CREAT|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0o600)
+	if errors.Is(err, unix.ELOOP) {
+		return fmt.Errorf("%s is a symbolic link; the log must be a file of its own", l.path)
+	}
+	if err != nil {
+		return fmt.Errorf("open %s: %w", l.path, err)
+	}
+	l.file, l.size, l.began = os.NewFile(uintptr(fd), l.path), 0, time.Time{}
+	if err := l.check(); err != nil {
+		l.file.Close()
+		return err
+	}
+	if d, err := os.Open(filepath.Dir(l.path)); err == nil { // the new name must outlive a crash
 		d.Sync()
 		d.Close()
 	}
-	return l, nil
+	return nil
 }
 
 // private makes dir and sees to it that it is the user's alone.
@@ -97,18 +114,19 @@ func (l *Log) check() error {
 // returns. Seq, Time, Prev and Hash of r are set. On an error nothing may run.
 func (l *Log) Append(r *Record) error {
 	l.mu.Lock()
-	file, err := l.file, error(nil)
-	if file == nil {
+	var err error
+	if l.file == nil {
 		err = errors.New("the log is not open")
 	} else {
 		err = l.write(r)
 	}
+	file := l.file
 	l.mu.Unlock()
 	if err != nil {
 		return fmt.Errorf("audit: %w", err)
 	}
 	if r.Event == Decision || r.Event == Answer {
-		if err := file.Sync(); err != nil {
+		if err := file.Sync(); err != nil && !errors.Is(err, os.ErrClosed) { // rotated meanwhile, which syncs
 			return fmt.Errorf("audit: %w", err)
 		}
 	}
@@ -117,16 +135,15 @@ func (l *Log) Append(r *Record) error {
 
 // write appends r under the lock of all processes.
 func (l *Log) write(r *Record) error {
-	fd := int(l.file.Fd())
-	if err := flock(fd, unix.LOCK_EX); err != nil {
-		return fmt.Errorf("lock %s: %w", l.path, err)
+	torn, err := l.lock()
+	if err == nil && len(torn) == 0 && l.due() {
+		err = l.rotate()
 	}
-	defer flock(fd, unix.LOCK_UN)
-	torn, err := l.catchUp()
+	defer func() { flock(int(l.file.Fd()), unix.LOCK_UN) }()
 	if err != nil {
 		return err
 	}
-	next := shorten(r)
+	next := l.shorten(r)
 	next.Seq, next.Prev, next.Time = l.last.seq+1, l.last.hash, time.Now().UTC()
 	next.Torn = nil
 	var line []byte
@@ -171,7 +188,12 @@ func (l *Log) catchUp() (torn []byte, err error) {
 		return nil, fmt.Errorf("stat %s: %w", l.path, err)
 	}
 	if err := unix.Lstat(l.path, &there); err != nil || here.Ino != there.Ino || here.Dev != there.Dev {
-		return nil, fmt.Errorf("%s was moved or replaced while the log was open; restart the server", l.path)
+		return nil, errMoved
+	}
+	if l.size == 0 && l.last.seq == 0 { // a new file may go on from one that was put away
+		if l.last, err = lastOf(l.path); err != nil {
+			return nil, err
+		}
 	}
 	if here.Size == l.size {
 		return nil, nil

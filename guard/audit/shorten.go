@@ -18,9 +18,15 @@ const (
 
 // shorten returns a copy of r that is fit to keep: secrets redacted, long
 // strings replaced by their size and hash, long lists cut.
-func shorten(r *Record) Record {
+func (l *Log) shorten(r *Record) Record {
 	c := *r
-	c.Input = Redacted(r.Input)
+	short := func(s string) string {
+		if l.Redact != nil {
+			s = l.Redact(s)
+		}
+		return short(s)
+	}
+	c.Input = redacted(r.Input, short)
 	c.Reason, c.Error = short(r.Reason), short(r.Error)
 	c.Findings = make([]guard.Finding, 0, min(len(r.Findings), maxList))
 	for _, f := range r.Findings[:min(len(r.Findings), maxList)] {
@@ -38,7 +44,9 @@ func shorten(r *Record) Record {
 // Redacted is what the log keeps of JSON: every string without its secrets, and a
 // long one as its beginning, size and hash. What is no JSON is kept as one
 // string.
-func Redacted(raw json.RawMessage) json.RawMessage {
+func Redacted(raw json.RawMessage) json.RawMessage { return redacted(raw, short) }
+
+func redacted(raw json.RawMessage, short func(string) string) json.RawMessage {
 	if len(raw) == 0 {
 		return nil
 	}
@@ -51,23 +59,23 @@ func Redacted(raw json.RawMessage) json.RawMessage {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	if enc.Encode(walk(v)) != nil {
+	if enc.Encode(walk(v, short)) != nil {
 		return nil
 	}
 	return bytes.TrimSpace(b.Bytes())
 }
 
-func walk(v any) any {
+func walk(v any, short func(string) string) any {
 	switch v := v.(type) {
 	case string:
 		return short(v)
 	case []any:
 		for i := range v {
-			v[i] = walk(v[i])
+			v[i] = walk(v[i], short)
 		}
 	case map[string]any:
 		for k := range v {
-			v[k] = walk(v[k])
+			v[k] = walk(v[k], short)
 		}
 	}
 	return v

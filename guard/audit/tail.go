@@ -19,7 +19,7 @@ func Tail(ctx context.Context, path string, n int, follow bool, each func(line [
 	if err != nil {
 		return fmt.Errorf("audit: %w", err)
 	}
-	defer f.Close()
+	defer func() { f.Close() }()
 	in := bufio.NewReaderSize(f, 64<<10)
 	var last [][]byte
 	var half []byte
@@ -52,12 +52,34 @@ func Tail(ctx context.Context, path string, n int, follow bool, each func(line [
 		if !follow {
 			return nil
 		}
+		if next, err := goesOn(f, path); err == nil && next != nil && len(half) == 0 {
+			f.Close()
+			f, in = next, bufio.NewReaderSize(next, 64<<10)
+			continue
+		}
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-time.After(200 * time.Millisecond):
 		}
 	}
+}
+
+// goesOn opens the file at path where it is another than f: the log was put away
+// after its last line, and goes on there.
+func goesOn(f *os.File, path string) (*os.File, error) {
+	here, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	there, err := os.Stat(path)
+	if err != nil || os.SameFile(here, there) {
+		return nil, err
+	}
+	if at, err := f.Seek(0, io.SeekCurrent); err != nil || at < here.Size() {
+		return nil, err
+	}
+	return os.Open(path)
 }
 
 // tornOf returns what a line vouches for, or nil.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 
 	"golang.org/x/sys/unix"
 )
@@ -22,15 +23,22 @@ type Report struct {
 
 // Fault is one place where the log is not as it was written.
 type Fault struct {
-	Line int    `json:"line"` // counted from 1
+	File string `json:"file,omitempty"` // the name of one that was put away; empty for the log itself
+	Line int    `json:"line"`           // counted from 1
 	What string `json:"what"`
 }
 
-func (f Fault) Error() string { return fmt.Sprintf("line %d: %s", f.Line, f.What) }
+func (f Fault) Error() string {
+	if f.File != "" {
+		return fmt.Sprintf("%s, line %d: %s", f.File, f.Line, f.What)
+	}
+	return fmt.Sprintf("line %d: %s", f.Line, f.What)
+}
 
 const maxFaults = 20
 
-// Verify checks every line of the log at path and their order. Where head is
+// Verify checks every line of the log at path and their order, over the files
+// that were put away too. Where head is
 // not empty, the log must also hold a record with that hash: the Report.Head of
 // an earlier look. The error is a Fault, the first, where the log was changed;
 // any other error means that it could not be read.
@@ -44,29 +52,85 @@ func Verify(path, head string) (Report, error) {
 	if err != nil {
 		return Report{}, fmt.Errorf("audit: %w", err)
 	}
-	report, err := verify(io.LimitReader(f, size), head)
-	if fault := (Fault{}); err != nil && !errors.As(err, &fault) {
-		err = fmt.Errorf("audit: read %s: %w", path, err)
+	before, err := older(path, f)
+	if err != nil {
+		return Report{}, fmt.Errorf("audit: %w", err)
 	}
-	return report, err
+	v := verifier{want: head, met: head == ""}
+	for _, name := range before {
+		if err := v.old(name); err != nil {
+			return v.Report, fmt.Errorf("audit: %w", err)
+		}
+	}
+	v.file, v.n = "", 0
+	if err := v.read(io.LimitReader(f, size)); err != nil {
+		return v.Report, fmt.Errorf("audit: read %s: %w", path, err)
+	}
+	return v.result()
 }
 
-// verify is Verify on an open log.
+// older lists the files that were put away of the log at path before the open
+// one.
+func older(path string, open *os.File) ([]string, error) {
+	here, err := open.Stat()
+	if err != nil {
+		return nil, err
+	}
+	list, err := rotated(path)
+	if n := len(list); err == nil && n > 0 { // it was put away just now
+		if there, err := os.Stat(list[n-1]); err == nil && os.SameFile(here, there) {
+			list = list[:n-1]
+		}
+	}
+	return list, err
+}
+
+// old checks a file that was put away: it ends with a whole record.
+func (v *verifier) old(name string) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	v.file, v.n = filepath.Base(name), 0
+	if err := v.read(f); err != nil {
+		return fmt.Errorf("read %s: %w", name, err)
+	}
+	if v.pending != nil {
+		v.fault(v.first, errForm.Error())
+		v.pending = nil
+	}
+	return nil
+}
+
+// verify is Verify on an open log of one file.
 func verify(log io.Reader, head string) (Report, error) {
 	v := verifier{want: head, met: head == ""}
+	if err := v.read(log); err != nil {
+		return v.Report, err
+	}
+	return v.result()
+}
+
+// read checks the lines of one file.
+func (v *verifier) read(log io.Reader) error {
 	in := bufio.NewReaderSize(log, 64<<10)
 	for {
 		line, err := in.ReadBytes('\n')
 		if err != nil && !errors.Is(err, io.EOF) {
-			return v.Report, err
+			return err
 		}
 		if len(line) > 0 {
 			v.line(line)
 		}
 		if err != nil {
-			break
+			return nil
 		}
 	}
+}
+
+// result settles the end of the log.
+func (v *verifier) result() (Report, error) {
 	v.end()
 	if len(v.Faults) > 0 {
 		return v.Report, v.Faults[0]
@@ -92,7 +156,8 @@ type verifier struct {
 	Report
 	want    string // a hash that must be met
 	met     bool
-	n       int // lines so far
+	file    string // that is read; empty for the log itself
+	n       int    // its lines so far
 	last    link
 	pending []byte // lines that are no records, not yet vouched for
 	first   int    // the number of the first of them
@@ -160,6 +225,6 @@ func (v *verifier) end() {
 
 func (v *verifier) fault(line int, what string) {
 	if len(v.Faults) < maxFaults {
-		v.Faults = append(v.Faults, Fault{line, what})
+		v.Faults = append(v.Faults, Fault{v.file, line, what})
 	}
 }
