@@ -40,7 +40,7 @@ type Kept struct {
 	LastUsed time.Time      `json:"last_used,omitzero"`
 	Revoked  time.Time      `json:"revoked,omitzero"`
 
-	principal string
+	Principal string `json:"principal,omitempty"`
 }
 
 // Holds reports whether the grant can still answer for a call.
@@ -75,14 +75,14 @@ func (s *Store) keep(t *tx, k Kept) (Kept, error) {
 		if err != nil {
 			return k, err
 		}
-		pattern, k.Digest, k.Session, k.principal = string(b), "", "", k.Pattern.Principal
+		pattern, k.Digest, k.Session, k.Principal = string(b), "", "", k.Pattern.Principal
 		if k.Shown == "" {
 			k.Shown = k.Pattern.String()
 		}
 	}
 	_, err := t.exec(`INSERT INTO handrail_grants (id, scope, digest, session, principal, tool, dir, shown, pattern, created, expires, used, last_used, revoked, given_by, channel)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, 0, ?, ?)`,
-		k.ID, k.Scope.String(), k.Digest, k.Session, k.principal, k.Tool, k.Dir, k.Shown, pattern, millis(now), millis(k.Expires), k.By, k.Channel)
+		k.ID, k.Scope.String(), k.Digest, k.Session, k.Principal, k.Tool, k.Dir, k.Shown, pattern, millis(now), millis(k.Expires), k.By, k.Channel)
 	return k, err
 }
 
@@ -108,7 +108,7 @@ func (s *Store) grants(t *tx, where string, args ...any) (list []Kept, err error
 		var k Kept
 		var scope, pattern string
 		var created, expires, last, revoked int64
-		if err := rows.Scan(&k.ID, &scope, &k.Digest, &k.Session, &k.principal, &k.Tool, &k.Dir, &k.Shown, &pattern, &created, &expires, &k.Used, &last, &revoked, &k.By, &k.Channel); err != nil {
+		if err := rows.Scan(&k.ID, &scope, &k.Digest, &k.Session, &k.Principal, &k.Tool, &k.Dir, &k.Shown, &pattern, &created, &expires, &k.Used, &last, &revoked, &k.By, &k.Channel); err != nil {
 			return err
 		}
 		if err := k.Scope.UnmarshalText([]byte(scope)); err != nil {
@@ -139,10 +139,10 @@ func (s *Store) Revoke(ctx context.Context, id string) error {
 	})
 }
 
-// endSession forgets the grants of a session.
-func (s *Store) endSession(ctx context.Context, session string) error {
+// endSession forgets the grants of a session of a principal.
+func (s *Store) endSession(ctx context.Context, principal, session string) error {
 	return s.do(ctx, func(t *tx) error {
-		_, err := t.exec("DELETE FROM handrail_grants WHERE scope = 'session' AND session = ?", session)
+		_, err := t.exec("DELETE FROM handrail_grants WHERE scope = 'session' AND principal = ? AND session = ?", principal, session)
 		return err
 	})
 }
@@ -153,8 +153,8 @@ func (s *Store) cover(ctx context.Context, c *guard.EvalContext, d *guard.Decisi
 	now := millis(s.now())
 	err = s.do(ctx, func(t *tx) error {
 		g, ok = guard.Grant{}, false
-		fits, err := s.grants(t, `WHERE revoked = 0 AND expires > ? AND (digest = ? AND (scope = 'session' AND session = ? OR scope = 'once' AND used = 0) OR scope = 'always' AND principal = ? AND tool = ? AND dir = ?)
-			ORDER BY CASE scope WHEN 'session' THEN 0 WHEN 'always' THEN 1 ELSE 2 END, created LIMIT 500`, now, d.Digest, c.Session, c.Principal, c.ToolName, c.WorkingDir)
+		fits, err := s.grants(t, `WHERE revoked = 0 AND expires > ? AND principal = ? AND (digest = ? AND (scope = 'session' AND session = ? OR scope = 'once' AND used = 0) OR scope = 'always' AND tool = ? AND dir = ?)
+			ORDER BY CASE scope WHEN 'session' THEN 0 WHEN 'always' THEN 1 ELSE 2 END, created LIMIT 500`, now, c.Principal, d.Digest, c.Session, c.ToolName, c.WorkingDir)
 		if err != nil {
 			return err
 		}
@@ -188,6 +188,8 @@ type Ledger struct {
 	// run with the user's own rights they could write it themselves. Nil means
 	// that it may not.
 	Honour func() bool
+	// Principal is whose ledger it is: sessions of others may have the same name.
+	Principal string
 
 	here *guard.Grants
 }
@@ -227,7 +229,7 @@ func (l *Ledger) Add(g guard.Grant) error {
 func (l *Ledger) EndSession(session string) error {
 	err := l.here.EndSession(session)
 	if l.Store != nil && session != "" {
-		err = errors.Join(err, l.Store.endSession(context.Background(), session))
+		err = errors.Join(err, l.Store.endSession(context.Background(), l.Principal, session))
 	}
 	return err
 }

@@ -115,7 +115,13 @@ func (s *Store) writeNotes(batch []Note, prune bool) error {
 		if !prune {
 			return nil
 		}
-		_, err := t.exec("DELETE FROM handrail_history WHERE at < ? OR id <= (SELECT max(id) FROM handrail_history) - ?", millis(s.now().Add(-historyFor)), historyMax)
+		_, err := t.exec("DELETE FROM handrail_history WHERE at < ?", millis(s.now().Add(-historyFor)))
+		for _, n := range batch { // of each principal, so that none drives out another's
+			if err == nil {
+				_, err = t.exec("DELETE FROM handrail_history WHERE principal = ? AND id <= (SELECT id FROM handrail_history WHERE principal = ? ORDER BY id DESC LIMIT 1 OFFSET ?)",
+					n.Call.Principal, n.Call.Principal, historyMax)
+			}
+		}
 		return err
 	})
 }
@@ -180,6 +186,15 @@ func (s *Store) History(ctx context.Context, since time.Time, n int) (list []Pas
 	return list, err
 }
 
+// HistoryOf lists the last n decisions on calls of one principal.
+func (s *Store) HistoryOf(ctx context.Context, principal string, n int) (list []Past, err error) {
+	err = s.do(ctx, func(t *tx) error {
+		list, err = s.history(t, "WHERE principal = ? ORDER BY id DESC LIMIT ?", principal, min(n, historyMax))
+		return err
+	})
+	return list, err
+}
+
 func (s *Store) history(t *tx, where string, args ...any) (list []Past, err error) {
 	rows, err := t.rows("SELECT at, call_id, tool, dir, principal, digest, judged, verdict, rule, granted, approval, choice, whole, detail FROM handrail_history "+where, args...)
 	return list, each(rows, err, func() error {
@@ -221,10 +236,10 @@ func (p Past) Asked() *guard.Decision {
 	return d
 }
 
-// Covered counts how many of the last n calls the pattern would have answered;
+// Covered counts how many of its principal's last n calls the pattern would have answered;
 // of is how many there were.
 func (s *Store) Covered(ctx context.Context, p *guard.Pattern, n int) (covered, of int, err error) {
-	list, err := s.History(ctx, time.Time{}, n)
+	list, err := s.HistoryOf(ctx, p.Principal, n)
 	for _, past := range list {
 		if past.Call != nil && past.Whole && p.Covers(past.Call, past.Asked()) {
 			covered++

@@ -31,6 +31,8 @@ var migrations = []string{
 	`CREATE TABLE handrail_tokens (
 		id TEXT PRIMARY KEY, name TEXT NOT NULL, principal TEXT NOT NULL, sum TEXT NOT NULL UNIQUE,
 		created BIGINT NOT NULL, expires BIGINT NOT NULL, revoked BIGINT NOT NULL, last_used BIGINT NOT NULL);`,
+	`ALTER TABLE handrail_pending ADD COLUMN principal TEXT NOT NULL DEFAULT '';
+	CREATE INDEX handrail_history_principal ON handrail_history (principal, id);`,
 }
 
 // migrationLock is the advisory lock of PostgreSQL under which the tables are

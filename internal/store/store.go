@@ -321,3 +321,11 @@ func timeOf(ms int64) time.Time {
 	}
 	return time.UnixMilli(ms)
 }
+
+// Writable says by an error why the store cannot be written.
+func (s *Store) Writable(ctx context.Context) error {
+	return s.do(ctx, func(t *tx) error {
+		_, err := t.exec("UPDATE handrail_version SET version = version")
+		return err
+	})
+}

@@ -15,7 +15,7 @@ import (
 const (
 	// waitFor is how long a call waits for a person, unless Options say otherwise.
 	waitFor = time.Hour
-	// waitingMax is how many calls wait at once; it keeps an agent that varies
+	// waitingMax is how many calls of one principal wait at once; it keeps an agent that varies
 	// its calls from burying the one that matters.
 	waitingMax = 100
 	// keptFor is how long an answered or expired record can still be looked at.
@@ -84,19 +84,19 @@ func (s *Store) Leave(ctx context.Context, w Waiting) (Waiting, error) {
 			return err
 		}
 		var open int
-		if err := t.row("SELECT count(*) FROM handrail_pending WHERE state = 'open' AND expires > ?", millis(now)).Scan(&open); err != nil {
+		if err := t.row("SELECT count(*) FROM handrail_pending WHERE state = 'open' AND expires > ? AND principal = ?", millis(now), w.Question.Principal).Scan(&open); err != nil {
 			return err
 		}
 		if open >= waitingMax {
 			return ErrFull
 		}
 		// Another process may leave the same call at this moment: its record stays.
-		if _, err = t.exec(`INSERT INTO handrail_pending (digest, id, question, pattern, client, transport, asked, last, times, expires, state, choice, answered, answered_by)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?, 1, ?, 'open', '', 0, '')
+		if _, err = t.exec(`INSERT INTO handrail_pending (principal, digest, id, question, pattern, client, transport, asked, last, times, expires, state, choice, answered, answered_by)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?, 'open', '', 0, '')
 			ON CONFLICT (digest) DO UPDATE SET id = excluded.id, question = excluded.question, pattern = excluded.pattern, client = excluded.client, transport = excluded.transport,
 				asked = excluded.asked, last = excluded.last, times = 1, expires = excluded.expires, state = 'open', choice = '', answered = 0, answered_by = ''
 			WHERE handrail_pending.state <> 'open' OR handrail_pending.expires <= excluded.asked`,
-			w.Question.Digest, newID(), string(question), string(pattern), w.Client, w.Via, millis(now), millis(now), millis(now.Add(s.wait))); err != nil {
+			w.Question.Principal, w.Question.Digest, newID(), string(question), string(pattern), w.Client, w.Via, millis(now), millis(now), millis(now.Add(s.wait))); err != nil {
 			return err
 		}
 		if have, err = s.waiting(t, "WHERE digest = ?", w.Question.Digest); err == nil && len(have) == 1 {
@@ -201,7 +201,7 @@ func (s *Store) Answer(ctx context.Context, id string, choice elicit.Choice, by 
 		outcome := elicit.Declined
 		if state == Approved {
 			outcome = elicit.Approved
-			k := Kept{Scope: scope, Digest: w.Question.Digest, Shown: w.Question.Command, Tool: w.Question.Tool, Dir: w.Question.Dir, By: by, Channel: "approvals", principal: w.Question.Principal}
+			k := Kept{Scope: scope, Digest: w.Question.Digest, Shown: w.Question.Command, Tool: w.Question.Tool, Dir: w.Question.Dir, By: by, Channel: "approvals", Principal: w.Question.Principal}
 			if scope == guard.Session {
 				k.Session = w.Question.Session
 			}
