@@ -28,12 +28,14 @@ type Policy struct {
 	Scratch []string
 	// Root says that commands run as root.
 	Root bool
+	// Tenant is the principal of a server that serves several; nil: there is none.
+	Tenant *Tenant
 }
 
 // Standard returns the rules of the standard profile and those of the default
 // policy.
 func Standard(p Policy) (rules, defaults []guard.Rule) {
-	rules = slices.Concat(danger(p), self(), asks(), network(p), workdir(p), sensitive(p), branches(), superuser(p))
+	rules = slices.Concat(danger(p), self(), asks(), network(p), workdir(p), sensitive(p), branches(), superuser(p), tenants(p))
 	return rules, defaultRules(p)
 }
 
