@@ -39,6 +39,8 @@ func (j *job) question(ctx context.Context, req request, facts *guard.Facts, d *
 		Effects: inWords(facts, d), Reasons: reasons(d), Command: command, AgentSays: says,
 		Session: j.call.Session, Principal: j.call.Principal}
 	j.offer, q.Always = j.always(ctx, facts, d)
+	j.box.clean(&q.Command, &q.AgentSays, &q.Always)
+	j.box.cleanAll(q.Effects, q.Reasons)
 	return q
 }
 

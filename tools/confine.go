@@ -61,6 +61,14 @@ func (j *job) confine(ctx context.Context, facts *guard.Facts) (*confined, error
 		profile.Home = j.box.Reader.Home
 	}
 	c := &confined{box: box, roots: j.call.Roots, plan: profile.plan(authority{facts: facts, roots: j.call.Roots, granted: d.Granted, escalate: escalate})}
+	if j.box.Shared {
+		if err := c.plan.alone(); err != nil {
+			return nil, err
+		}
+		if !Apart(held) {
+			return nil, fmt.Errorf("the sandbox of this session (%s) does not keep principals apart", held.Tier)
+		}
+	}
 	if c.plan.outside && held.Tier != sandbox.None {
 		if c.box, err = j.box.boxes.get(j.call.Session, append([]string{"outside"}, j.call.Roots...), func([]string) (sandbox.Sandbox, error) {
 			return sandbox.Open(sandbox.Settings{Tier: sandbox.None, Roots: j.call.Roots, Home: profile.Home})
@@ -69,6 +77,24 @@ func (j *job) confine(ctx context.Context, facts *guard.Facts) (*confined, error
 		}
 	}
 	return c, c.network(j.box.Egress)
+}
+
+// alone says by an error why a plan gives more than a server has to give that is
+// others' too: there nobody who can be asked has that power.
+func (p *plan) alone() error {
+	switch {
+	case p.outside, p.policy.Open:
+		return errors.New("it would run outside the limits of its sandbox, which nobody can approve on a server for several principals")
+	case p.policy.Network == sandbox.Full:
+		return errors.New("it would reach the whole network of the server, which nobody can approve on a server for several principals; name the host")
+	}
+	return nil
+}
+
+// Apart reports whether a sandbox keeps principals from each other who share a
+// Unix user: files, processes and sockets of one are not there for another.
+func Apart(e sandbox.Enforcement) bool {
+	return e.Contains() && e.Sockets && e.Protected && (e.Tier == sandbox.Bwrap || e.Tier == sandbox.Namespaces)
 }
 
 // network makes the way out of a run that reaches hosts by name.

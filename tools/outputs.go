@@ -16,10 +16,20 @@ const (
 	maxOutputs = 64 // of ended commands
 )
 
+// owner is whose bounds hold for a call: those of its principal, however many
+// sessions that opens; else its session's.
+func (c *Call) owner() string {
+	if c.Principal != "" {
+		return "principal\x00" + c.Principal
+	}
+	return c.Session
+}
+
 // output is what a command of a session wrote: of one whose output was cut, so
 // that the whole of it can be read, or of a job in the background.
 type output struct {
 	id, session, principal string
+	owner                  string // see Call.owner
 	began                  time.Time
 	*ending
 	done chan struct{} // closed when the command has ended
@@ -59,13 +69,13 @@ func (s *outputs) get(c Call, id string) (*output, error) {
 	return o, nil
 }
 
-// room reports by an error that a session has as many jobs as it may.
-func (s *outputs) room(session string) error {
+// room reports by an error that an owner has as many jobs as it may.
+func (s *outputs) room(owner string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var running []string
 	for _, o := range s.held {
-		if o.session == session && o.running() {
+		if o.owner == owner && o.running() {
 			running = append(running, o.id)
 		}
 	}
@@ -76,7 +86,7 @@ func (s *outputs) room(session string) error {
 	return fmt.Errorf("%d jobs run in the background already, and more are not allowed: end one first (output_id with end: true); they are %v", maxJobs, running)
 }
 
-// add keeps an output, and drops the session's oldest where there are too many.
+// add keeps an output, and drops its owner's oldest where there are too many.
 func (s *outputs) add(o *output) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -86,7 +96,7 @@ func (s *outputs) add(o *output) {
 	s.held[o.id] = o
 	var ended []*output
 	for _, other := range s.held {
-		if other.session == o.session && !other.running() {
+		if other.owner == o.owner && !other.running() {
 			ended = append(ended, other)
 		}
 	}
@@ -129,7 +139,7 @@ func (o *output) close() {
 
 // output is what the call's command writes.
 func (j *job) output(e *ending) *output {
-	return &output{id: j.id, session: j.call.Session, principal: j.call.Principal, began: j.began,
+	return &output{id: j.id, session: j.call.Session, principal: j.call.Principal, owner: j.call.owner(), began: j.began,
 		ending: e, done: make(chan struct{}), stop: func() {}, read: map[string]int64{}}
 }
 
@@ -145,7 +155,7 @@ func (j *job) ended(e *ending) (id string) {
 // has run for a moment: what fails at once says so at once. after is called when
 // it has ended.
 func (j *job) background(ctx context.Context, s *script, after func(*ending)) (*output, error) {
-	if err := j.box.outputs.room(j.call.Session); err != nil {
+	if err := j.box.outputs.room(j.call.owner()); err != nil {
 		return nil, err
 	}
 	own, cancel := context.WithCancel(context.WithoutCancel(ctx)) // it outlives its call, not its session

@@ -58,7 +58,7 @@ func (j *job) tooFast() *guard.Decision {
 		return nil
 	}
 	minute := b.RateLimit(j.call.Tool, j.call.Roots)
-	d := b.pace.wait(j.call.Session+"\x00"+j.call.Principal, j.call.Tool, minute)
+	d := b.pace.wait(j.call.owner(), j.call.Tool, minute)
 	if d == 0 {
 		return nil
 	}

@@ -53,6 +53,11 @@ type Toolbox struct {
 	// RateLimit returns the calls a minute that a session may make of a tool, for
 	// workspace roots; zero or nil: no limit.
 	RateLimit func(tool string, roots []string) int
+	// Shared says that the server is others' too, whatever a person approves for
+	// this one: nothing runs outside the sandbox or on the host's network.
+	Shared bool
+	// Redact takes secrets out of what results and questions show; nil takes none.
+	Redact func(string) string
 	// History keeps what calls could destroy, so that they can be undone; nil
 	// keeps nothing.
 	History *history.Store
@@ -126,6 +131,7 @@ func (b *Toolbox) Do(ctx context.Context, c Call) (res *Result) {
 			res = j.broke(p)
 		}
 		res.CallID = j.id
+		b.redact(res)
 	}()
 	return j.run(ctx)
 }
