@@ -72,6 +72,9 @@ type Options struct {
 	SkillsIn func(roots []string) []skills.Skill
 	// Home is the user's home directory, absolute; for "~" in answers.
 	Home string
+	// Redact takes secrets whose values are known out of what the model is shown,
+	// beside those that have the shape of one; nil takes none.
+	Redact func(string) string
 	// Cases replace the known answers of the self-test; empty means SelfTest.
 	// Once says that the server is looked for when the program starts and never
 	// again: what listens on its port later may have been started by a call.

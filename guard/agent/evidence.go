@@ -114,13 +114,18 @@ func (a *Agent) evidence(c *guard.EvalContext, d *guard.Decision) (*evidence, er
 	f.Languages = ev.languages
 	f.Code = ev.code(c, d)
 	f.Unseen = ev.unseen
-	return ev, ev.write(&f)
+	return ev, ev.write(&f, a.opt.Redact)
 }
 
 // write makes the data of the fields: secrets redacted, hidden characters
 // shown, control tokens broken.
-func (ev *evidence) write(f *fields) error {
-	clean := func(s *string) { *s = plain(text.Redact(*s)) }
+func (ev *evidence) write(f *fields, known func(string) string) error {
+	clean := func(s *string) {
+		if known != nil {
+			*s = known(*s)
+		}
+		*s = plain(text.Redact(*s))
+	}
 	for _, list := range [][]string{f.Roots, f.Programs, f.Effects, f.Unseen, f.Why} {
 		for i := range list {
 			clean(&list[i])
