@@ -1,14 +1,17 @@
 package cli
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"handrail/guard/audit"
 	"handrail/internal/config"
@@ -16,7 +19,7 @@ import (
 
 var auditCommand = subcommand{
 	name:  "audit",
-	usage: "verify [--json] [--head HASH] [FILE]\n       handrail audit tail [-n N] [-f] [--json] [FILE]",
+	usage: "verify [--json] [--head HASH] [FILE]\n       handrail audit tail [-n N] [-f] [--json] [FILE]\n       handrail audit export [--since TIME] [--principal NAME] [FILE]",
 	short: "check or show the record of every decision",
 	doc: `verify checks that no line of the log was altered, removed, moved or added, and
 names the first that was (exit code 1). It prints the head, the hash of the last
@@ -25,13 +28,18 @@ taken from the end. A line that a crash left unfinished is told and is no fault.
 
 tail prints the last N records (default 20), -f goes on with new ones.
 
+export prints records as JSON lines, as they stand, of all files of the log:
+those --since a time (2026-07-28, 2026-07-28T10:00:00Z, or 24h for the last day),
+those of one --principal. A log that grew went on in a new file (audit: rotate_size,
+rotate_age); verify and export read all of them, so keep them together.
+
 FILE is the log of the user's configuration where it is not given.`,
 	run: auditLog,
 }
 
 func auditLog(s streams, args []string) (int, error) {
 	if len(args) == 0 {
-		return 0, usagef("want verify or tail")
+		return 0, usagef("want verify, tail or export")
 	}
 	switch args[0] {
 	case "verify":
@@ -39,7 +47,65 @@ func auditLog(s streams, args []string) (int, error) {
 	case "tail":
 		return auditTail(s, args[1:])
 	}
-	return 0, unknown("audit command", args[0], []string{"verify", "tail"})
+	if args[0] == "export" {
+		return auditExport(s, args[1:])
+	}
+	return 0, unknown("audit command", args[0], []string{"verify", "tail", "export"})
+}
+
+func auditExport(s streams, args []string) (int, error) {
+	f := newFlags("audit export")
+	since, principal := f.String("since", "", ""), f.String("principal", "", "")
+	rest, err := f.operands(args, 0, 1)
+	if err != nil {
+		return 0, err
+	}
+	from, err := timeOf(*since)
+	if err != nil {
+		return 0, err
+	}
+	path, err := logPath(rest)
+	if err != nil {
+		return 0, err
+	}
+	files, err := audit.Files(path)
+	if err != nil {
+		return 0, err
+	}
+	out := bufio.NewWriter(s.stdout)
+	for _, file := range files {
+		err := audit.Tail(context.Background(), file, -1, false, func(line []byte) error {
+			var r struct {
+				Time      time.Time
+				Principal string
+			}
+			if json.Unmarshal(line, &r) != nil || r.Time.Before(from) || *principal != "" && r.Principal != *principal {
+				return nil
+			}
+			_, err := fmt.Fprintf(out, "%s\n", line)
+			return err
+		})
+		if err != nil {
+			return 0, err
+		}
+	}
+	return 0, out.Flush()
+}
+
+// timeOf reads a day, a time, or how long ago it was; empty is the beginning.
+func timeOf(text string) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	if d, err := lengthOf(text); err == nil {
+		return time.Now().Add(-d), nil
+	}
+	for _, form := range []string{time.RFC3339, "2006-01-02T15:04", time.DateTime, time.DateOnly} {
+		if t, err := time.ParseInLocation(form, text, time.Local); err == nil {
+			return t, nil
+		}
+	}
+	return time.Time{}, usagef("--since %s: want a time as 2026-07-28, 2026-07-28T10:00:00Z or 24h", text)
 }
 
 // logPath is the log named on the command line, or that of the configuration.
@@ -81,7 +147,11 @@ func auditVerify(s streams, args []string) (int, error) {
 		return code, printJSON(s.stdout, report)
 	}
 	for _, f := range report.Faults {
-		fmt.Fprintf(s.stdout, "%s:%d: %s\n", path, f.Line, f.What)
+		file := path
+		if f.File != "" {
+			file = filepath.Join(filepath.Dir(path), f.File)
+		}
+		fmt.Fprintf(s.stdout, "%s:%d: %s\n", file, f.Line, f.What)
 	}
 	for _, line := range report.Torn {
 		fmt.Fprintf(s.stdout, "%s:%d: unfinished line, as a crash leaves it\n", path, line)

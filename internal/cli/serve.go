@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os/signal"
 	"runtime"
@@ -16,65 +17,127 @@ import (
 
 var serveCommand = subcommand{
 	name:  "serve",
-	usage: "[--root DIR]... [--config FILE] [--log-level LEVEL]",
-	short: "serve the tools to an MCP client over stdio",
+	usage: "[--root DIR]... [--config FILE] [--log-level LEVEL] [--log-format text|json]\n       handrail serve --transport http [--listen ADDRESS] [--auth none] ...",
+	short: "serve the tools to an MCP client over stdio, or to many over HTTP",
 	doc: `Give each --root a project's directory; the client's own roots then only narrow
 them. Without --root the client's roots count, and where it has none the working
 directory. / and the home directory are refused.
 
 Standard output carries only MCP; the log goes to standard error, from
---log-level up: debug, info, warn (the default) or error.`,
+--log-level up: debug, info, warn (the default; info over HTTP) or error.
+
+With --transport http, /mcp is streamable HTTP and /sse the older HTTP+SSE, at
+--listen (default 127.0.0.1:7345; port 0 takes a free one; unix:PATH is a socket for
+your own user). The address is printed. Where the configuration names principals
+(http: auth, principals), each is served in a workspace of its own; else the server
+is yours alone: it listens on this machine only, and wants the bearer token that it
+makes at its start and whose file it prints. --auth none leaves that out.
+SIGTERM lets running calls end.`,
 	run: serve,
+}
+
+// serving is the command line of serve.
+type serving struct {
+	listen, auth string
+	log          *slog.Logger
 }
 
 func serve(s streams, args []string) (int, error) {
 	var roots list
-	level := slog.LevelWarn
+	var o serving
+	level, chosen := slog.LevelWarn, ""
 	f := newFlags("serve")
-	file := f.String("config", "", "")
+	file, transport, form := f.String("config", "", ""), f.String("transport", "stdio", ""), f.String("log-format", "text", "")
 	f.Var(&roots, "root", "")
-	f.TextVar(&level, "log-level", level, "")
+	f.StringVar(&chosen, "log-level", "", "")
+	f.StringVar(&o.listen, "listen", "", "")
+	f.StringVar(&o.auth, "auth", "", "")
 	if _, err := f.operands(args, 0, 0); err != nil {
 		return 0, err
+	}
+	switch {
+	case *transport != "stdio" && *transport != "http":
+		return 0, usagef("--transport %s: want stdio or http", *transport)
+	case *transport == "stdio" && (o.listen != "" || o.auth != ""):
+		return 0, usagef("--listen and --auth go with --transport http")
+	case o.auth != "" && o.auth != "none":
+		return 0, usagef("--auth %s: want none; anything else is set in the configuration (http: auth)", o.auth)
+	case *form != "text" && *form != "json":
+		return 0, usagef("--log-format %s: want text or json", *form)
+	case *transport == "http":
+		level = slog.LevelInfo
+	}
+	if chosen != "" {
+		if err := level.UnmarshalText([]byte(chosen)); err != nil {
+			return 0, usagef("--log-level %s: want debug, info, warn or error", chosen)
+		}
 	}
 	c, err := config.Load(*file, roots)
 	if err != nil {
 		return 0, err
 	}
-	log := slog.New(slog.NewTextHandler(s.stderr, &slog.HandlerOptions{Level: level}))
+	o.log = logger(s.stderr, *form, level, c.Redactor())
 	c.Notice = func(message string) {
 		if c.LLM.Use == "auto" { // nobody asked for it
-			log.Info(message)
+			o.log.Info(message)
 		} else {
-			log.Warn(message)
+			o.log.Warn(message)
 		}
 	}
+	if c.Profile == "yolo" {
+		o.log.Error("THE YOLO PROFILE IS ON: almost nothing is asked", "config", c.File)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	if *transport == "http" {
+		return 0, s.serveHTTP(ctx, c, o)
+	}
+	return 0, s.serveStdio(ctx, c, o)
+}
+
+// logger writes the log of a server, without secrets.
+func logger(w io.Writer, form string, level slog.Level, redact func(string) string) *slog.Logger {
+	o := &slog.HandlerOptions{Level: level, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		switch v := a.Value.Any().(type) {
+		case string:
+			a.Value = slog.StringValue(redact(v))
+		case error:
+			a.Value = slog.StringValue(redact(v.Error()))
+		}
+		return a
+	}}
+	if form == "json" {
+		return slog.New(slog.NewJSONHandler(w, o))
+	}
+	return slog.New(slog.NewTextHandler(w, o))
+}
+
+func (s streams) serveStdio(ctx context.Context, c *config.Config, o serving) error {
 	sys, err := c.Open()
 	if err != nil {
-		return 0, err
+		return err
 	}
 	defer sys.Close()
-	if c.Profile == "yolo" {
-		log.Error("THE YOLO PROFILE IS ON: almost nothing is asked", "config", c.File)
-	}
 	server, err := mcpserver.New(mcpserver.Options{
-		Toolbox: sys.Toolbox, Offers: sys.Offers, Roots: c.Roots, Refuse: c.Refuse, Version: config.Version, Log: log,
+		Toolbox: sys.Toolbox, Offers: sys.Offers, Roots: c.Roots, Refuse: c.Refuse, Version: config.Version, Log: o.log,
 	})
 	if err != nil {
-		return 0, err
+		return err
 	}
-	err = sys.Log.Append(&audit.Record{Event: audit.Start, Transport: "stdio",
-		Reason: fmt.Sprintf("handrail %s on %s/%s, profile %s, policy %s", config.Version, runtime.GOOS, runtime.GOARCH, c.Profile, sys.Guard.Revision)})
-	if err != nil {
-		return 0, err
+	if err := started(sys.Log, "stdio", c.Profile, "policy "+sys.Guard.Revision); err != nil {
+		return err
 	}
 	if isTerminal(s.stdin) {
 		fmt.Fprintln(s.stderr, "handrail serve: waiting for an MCP client on standard input; README.md says how to add it to yours, `handrail demo` shows it at work")
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
-	defer stop()
 	if err := server.ServeStdio(ctx, s.stdin, s.stdout); err != nil && !errors.Is(err, context.Canceled) {
-		return 0, err
+		return err
 	}
-	return 0, nil
+	return nil
+}
+
+// started records that a server begins.
+func started(log *audit.Log, transport, profile, what string) error {
+	return log.Append(&audit.Record{Event: audit.Start, Transport: transport,
+		Reason: fmt.Sprintf("handrail %s on %s/%s, profile %s, %s", config.Version, runtime.GOOS, runtime.GOARCH, profile, what)})
 }

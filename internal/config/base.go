@@ -18,7 +18,7 @@ func (c *Config) base(env map[string]string) (*guard.Base, error) {
 	if err != nil {
 		return nil, fmt.Errorf("hosts: %w", err)
 	}
-	policy := rules.Policy{Home: c.Home, Own: c.Own(), Hosts: hosts, Root: c.root}
+	policy := rules.Policy{Home: c.Home, Own: c.Own(), Hosts: hosts, Root: c.root, Tenant: c.tenant()}
 	if scratch := env["TMPDIR"]; scratch != "" { // only tools.Environment sets it
 		policy.Scratch = []string{scratch}
 	}
@@ -42,7 +42,7 @@ func (c *Config) revision(b *guard.Base) string {
 	h := sha256.New()
 	fmt.Fprintf(h, "%s\n%v\n%q\n%q\n", Version, c.root, c.Own(), c.broken)
 	leaves(tree(), func(path string, f *field) {
-		if !strings.HasPrefix(path, "llm.") && path != "roots" {
+		if !slices.ContainsFunc([]string{"llm.", "roots", "http.", "principals", "audit."}, func(p string) bool { return strings.HasPrefix(path, p) }) {
 			fmt.Fprintf(h, "%s=%q\n", path, f.show(c))
 		}
 	})

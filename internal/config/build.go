@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -60,82 +61,98 @@ type System struct {
 	Toolbox *tools.Toolbox
 	Held    *Containment // what holds the commands
 
+	own     *Shared // nil where the log and the store are others' too
 	scratch func() error
 	live    *live
 }
 
-// Open puts everything together, opens the audit log and makes the scratch
-// directory of the commands. Without a log there is no system.
+// Open puts everything together, with a log and a store of its own.
 func (c *Config) Open() (*System, error) {
-	log, err := audit.Open(c.AuditLog())
+	shared, err := c.Share()
 	if err != nil {
-		return nil, fmt.Errorf("%w: what cannot be recorded is not run. Make %s a directory that is yours and writable, or name another one with `state:` in %s",
-			err, c.State, filepath.Join(c.Dir, "config.yaml"))
+		return nil, err
 	}
-	s := &System{Config: c, Log: log}
-	scratch, remove, err := tools.Scratch()
+	s, err := c.OpenWith(shared)
 	if err != nil {
-		s.Close()
-		return nil, fmt.Errorf("scratch directory: %w", err)
+		return nil, errors.Join(err, shared.Close())
 	}
-	s.scratch = remove
-	c.root = os.Geteuid() == 0
-	if s.Judge, err = c.Judge(tools.Environment(c.Roots, scratch)); err != nil {
-		s.Close()
-		return nil, err
-	}
-	s.live = c.follow(s.Guard, s.Reader.Env)
-	if s.Store, err = c.OpenStore(); err != nil {
-		s.Close()
-		return nil, err
-	}
-	held := ledger(s.Store, s.Guard)
-	s.Guard.Grants = held
-	validator, err := c.Agent(c.Notice)
-	if err != nil {
-		s.Close()
-		return nil, err
-	}
-	if validator != nil {
-		s.Guard.Validator = validator
-		validator.Start()
-	}
-	kept, err := history.Open(c.History(), history.Limits{})
-	if err != nil {
-		s.Close()
-		return nil, err
-	}
-	s.Toolbox = &tools.Toolbox{RateLimit: s.live.rateLimit, Ledger: held, History: kept, Guard: s.Guard, Reader: s.Reader, Audit: log, AskTimeout: c.Approval.AskTimeout}
-	s.Held = c.Contain(s.Reader.Env)
-	if err := c.contain(s.Held, s.Guard, s.Toolbox); err != nil {
-		s.Close()
-		return nil, err
+	s.own = shared
+	return s, nil
+}
+
+// OpenWith puts everything together and makes the scratch directory of the
+// commands. The caller closes what is shared after the system.
+func (c *Config) OpenWith(shared *Shared) (*System, error) {
+	s := &System{Config: c, Log: shared.Log, Store: shared.Store}
+	if err := s.open(shared); err != nil {
+		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
 }
 
+func (s *System) open(shared *Shared) error {
+	c := s.Config
+	scratch, remove, err := tools.Scratch()
+	if err != nil {
+		return fmt.Errorf("scratch directory: %w", err)
+	}
+	s.scratch = remove
+	c.root = os.Geteuid() == 0
+	if s.Judge, err = c.Judge(c.commandEnvironment(scratch)); err != nil {
+		return err
+	}
+	s.live = c.follow(s.Guard, s.Reader.Env)
+	held := ledger(s.Store, s.Guard)
+	held.Principal = c.Principal
+	s.Guard.Grants = held
+	validator, err := shared.agent()
+	if err != nil {
+		return err
+	}
+	if validator != nil {
+		s.Guard.Validator = validator
+	}
+	kept, err := history.Open(c.History(), history.Limits{})
+	if err != nil {
+		return err
+	}
+	s.Toolbox = &tools.Toolbox{RateLimit: s.live.rateLimit, Ledger: held, History: kept, Guard: s.Guard, Reader: s.Reader, Audit: s.Log, AskTimeout: c.Approval.AskTimeout,
+		Shared: c.Principal != "", Redact: c.redact()}
+	s.Held = c.Contain(s.Reader.Env)
+	return c.contain(s.Held, s.Guard, s.Toolbox)
+}
+
 // History is the directory of what calls could destroy.
-func (c *Config) History() string { return filepath.Join(resolved(c.State), "history") }
+func (c *Config) History() string { return filepath.Join(c.ownState(), "history") }
+
+// ownState is the state directory, or the part of it that is a principal's alone.
+func (c *Config) ownState() string {
+	if c.Principal != "" {
+		return filepath.Join(resolved(c.State), "principals", c.Principal)
+	}
+	return resolved(c.State)
+}
 
 // AuditLog is the path of the audit log.
 func (c *Config) AuditLog() string { return filepath.Join(c.State, "audit.jsonl") }
 
-// Close ends what runs, removes the scratch directory and closes the log.
+// Close ends what runs and removes the scratch directory, and closes the log and
+// the store where they are its own.
 func (s *System) Close() error {
+	var errs []error
 	if s.Toolbox != nil {
-		_ = s.Toolbox.Close()
+		errs = append(errs, s.Toolbox.Close())
 	}
 	if s.Held != nil {
-		_ = s.Held.Close()
-	}
-	if s.Store != nil {
-		_ = s.Store.Close()
+		errs = append(errs, s.Held.Close())
 	}
 	if s.scratch != nil {
-		if err := s.scratch(); err != nil && !os.IsNotExist(err) {
-			s.Log.Close()
-			return err
+		if err := s.scratch(); !os.IsNotExist(err) {
+			errs = append(errs, err)
 		}
 	}
-	return s.Log.Close()
+	if s.own != nil {
+		errs = append(errs, s.own.Close())
+	}
+	return errors.Join(errs...)
 }

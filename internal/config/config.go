@@ -3,6 +3,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -53,7 +54,13 @@ type Config struct {
 	State string
 	// StoreURL is the database of the store; empty means a file in State.
 	StoreURL string
-	// Home is the user's home directory, absolute and resolved.
+	// HTTP, Principals and Audit are what is set about serving a team.
+	HTTP       HTTP
+	Principals Principals
+	Audit      Audit
+	// Principal is for whom this configuration is, where For made it.
+	Principal string
+	// Home is the user's home directory, or the principal's, absolute and resolved.
 	Home string
 	// Dir is the directory of the user's configuration, absolute.
 	Dir string
@@ -67,6 +74,8 @@ type Config struct {
 
 	own     bool                           // the user's guards hold, and those of projects; Load sets it
 	trusted func(path, sha256 string) bool // whether the user trusts a file of a project; nil: none
+
+	operator string // the home directory of the server's user, where Home is a principal's
 
 	root bool // what is judged would run as root; only Open sets it, so that check and eval say the same to everybody
 }
@@ -213,7 +222,15 @@ func (c *Config) userFile() string {
 
 // Own are Handrail's own files and directories, for the rules to protect.
 func (c *Config) Own() []string {
-	own := append([]string{c.State, c.Dir, filepath.Join(c.Home, ".handrail")}, slices.Concat(plugin.Dirs(c.Home), skills.Dirs(c.Home))...)
+	own := []string{c.State, c.Dir}
+	for _, home := range slices.Compact([]string{c.Home, c.userHome()}) {
+		own = slices.Concat(own, []string{filepath.Join(home, ".handrail")}, plugin.Dirs(home), skills.Dirs(home))
+	}
+	for _, path := range []string{c.HTTP.TLS.Certificate, c.HTTP.TLS.Key, c.HTTP.TLS.ClientCA} {
+		if path != "" {
+			own = append(own, path)
+		}
+	}
 	if c.File != "" {
 		own = append(own, c.File)
 	}
@@ -224,6 +241,10 @@ func (c *Config) Own() []string {
 	}
 	return own
 }
+
+// userHome is the home directory of the user of this process, whose guards and
+// skills count.
+func (c *Config) userHome() string { return cmp.Or(c.operator, c.Home) }
 
 // resolved follows the symbolic links of the existing part of path.
 func resolved(path string) string {

@@ -98,7 +98,7 @@ func TestFaults(t *testing.T) {
 	home := userOf(t)
 	for content, want := range map[string]string{
 		"hosts: []\nfalback: ask\n":                          `c.yaml:2: unknown setting "falback"; did you mean "fallback"?`,
-		"zzzzzzzzzz: 1\n":                                    `c.yaml:1: unknown setting "zzzzzzzzzz"; there are approval, default_deny, fallback`,
+		"zzzzzzzzzz: 1\n":                                    `c.yaml:1: unknown setting "zzzzzzzzzz"; there are approval, audit, default_deny, fallback`,
 		"ask_timeout: 45s\n":                                 `c.yaml:1: unknown setting "ask_timeout" here; did you mean approval.ask_timeout?`,
 		"fallback: allow\n":                                  `c.yaml:1: fallback: want one of deny, ask, contain, not "allow"`,
 		"fallback: llm\n":                                    `want one of deny, ask, contain`,

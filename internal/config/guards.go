@@ -24,7 +24,7 @@ func (c *Config) guards(j *Judge) (err error) {
 			c.Notice(s)
 		}
 	}
-	j.Guards, err = plugin.Open(plugin.Options{Loader: c.Loader(j), User: plugin.Dirs(c.Home), Trusted: c.trusted, Notice: notice})
+	j.Guards, err = plugin.Open(plugin.Options{Loader: c.Loader(j), User: plugin.Dirs(c.userHome()), Trusted: c.trusted, Notice: notice})
 	if err != nil {
 		return fmt.Errorf("guards: %w", err)
 	}

@@ -135,6 +135,9 @@ func (l *live) refresh() {
 		return
 	}
 	c, err := load(l.config.layers.at, l.config.layers.named, l.config.layers.given)
+	if name := l.config.Principal; err == nil && name != "" {
+		c, err = c.For(name)
+	}
 	switch {
 	case err == nil && l.config.File != "" && c.File == "":
 		err = fmt.Errorf("%s is gone", l.config.File)
@@ -171,7 +174,7 @@ func (old *Config) laterThan(c *Config) (paths []string) {
 		f.take(c, old)
 		paths = append(paths, path)
 	})
-	c.Roots, c.root, c.Notice, c.LLM = old.Roots, old.root, old.Notice, old.LLM
+	c.Roots, c.Home, c.root, c.Notice, c.LLM = old.Roots, old.Home, old.root, old.Notice, old.LLM
 	return paths
 }
 

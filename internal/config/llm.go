@@ -169,7 +169,7 @@ func (l *LLM) host() error {
 // earlier ones of the same name. The error tells which files have faults; the
 // skills are good all the same.
 func (c *Config) Skills(roots []string) ([]skills.Skill, error) {
-	all, err := skills.Load(owner.Check, skills.Dirs(c.Home)...)
+	all, err := skills.Load(owner.Check, skills.Dirs(c.userHome())...)
 	if len(all) == 0 || !c.own {
 		return all, err
 	}
@@ -234,7 +234,7 @@ func (c *Config) Agent(notice func(string)) (*agent.Agent, error) {
 	a, err := agent.New(agent.Options{
 		Host: c.LLM.BaseURL, AllowRemote: c.LLM.AllowRemote, APIKey: c.LLM.APIKey, Model: c.LLM.Model,
 		MaxTurns: c.LLM.MaxTurns, Deadline: c.LLM.Deadline, Scope: c.LLM.Scope, Once: !c.LLM.Wanted(), Insist: c.LLM.Insist, Scoring: c.LLM.Scoring,
-		SkillsIn: c.skillsIn, Home: c.Home, Notice: notice,
+		SkillsIn: c.skillsIn, Home: c.Home, Notice: notice, Redact: c.known().Redact,
 	})
 	if err != nil && c.File != "" {
 		err = fmt.Errorf("%s: %w", filepath.Base(c.File), err)

@@ -43,7 +43,10 @@ type Approval struct {
 
 // tree is every setting there is. Sections of one part of the system stand in
 // a file of their own.
-func tree() []field {
+func tree() []field { return append(settings(), hostingFields()...) }
+
+// settings are those that do not need a server for a team.
+func settings() []field {
 	return []field{
 		setting("roots", "The workspace, where the command line names none. Absolute, or below ~/.", "[~/src/project]",
 			func(c *Config) *[]string { return &c.Roots }, workspaces(), only(func(wide, narrow string) bool { return within(narrow, wide) })).in(private),

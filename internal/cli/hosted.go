@@ -1,0 +1,314 @@
+package cli
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net"
+	"net/http"
+	"os"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"handrail/internal/config"
+	"handrail/mcpserver"
+	"handrail/mcpserver/auth"
+	"handrail/tools"
+)
+
+// hosting is a server over HTTP as it is put together.
+type hosting struct {
+	c      *config.Config
+	shared *config.Shared
+	log    *slog.Logger
+	queue  *mcpserver.Queue
+	host   *mcpserver.Host
+	tls    *tls.Config
+	said   []string // to print once it listens
+	after  []func() // when it has ended
+}
+
+// Bounds where nothing is set.
+const (
+	callsAtOnce = 64
+	callsOfOne  = 8
+	callsWait   = 64
+)
+
+func (s streams) serveHTTP(ctx context.Context, c *config.Config, o serving) (err error) {
+	address := o.listen
+	if address == "" {
+		address = c.HTTP.Listen
+	}
+	if address == "" {
+		address = config.DefaultListen
+	}
+	shared, err := c.Share()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, shared.Close()) }()
+	l := c.HTTP.Limits
+	h := &hosting{c: c, shared: shared, log: o.log, queue: &mcpserver.Queue{All: or(l.Calls, callsAtOnce), Each: or(l.Each, callsOfOne), Waiting: or(l.Waiting, callsWait)}}
+	defer func() {
+		for _, f := range h.after {
+			f()
+		}
+	}()
+	h.host = &mcpserver.Host{Names: c.HTTP.Names, Origins: c.HTTP.Origins, Ready: shared.Ready, MaxBody: int64(l.Body) << 20, Farewell: l.Farewell, Log: o.log}
+	if err := h.admit(address, o.auth); err != nil {
+		return err
+	}
+	listener, shown, err := listen(address)
+	if err != nil {
+		return err
+	}
+	if h.tls != nil {
+		shown = strings.Replace(shown, "http://", "https://", 1)
+	}
+	if err := started(shared.Log, "http", c.Profile, "listening on "+shown); err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	fmt.Fprintf(s.stdout, "listening on %s\n", shown)
+	for _, line := range h.said {
+		fmt.Fprintln(s.stdout, line)
+	}
+	o.log.Info("listening", "address", shown, "principals", len(c.Principals))
+	return h.host.Serve(ctx, listener, h.tls)
+}
+
+func or(n, other int) int {
+	if n == 0 {
+		return other
+	}
+	return n
+}
+
+// admit settles who may come, and refuses what would let in anybody.
+func (h *hosting) admit(address, flag string) error {
+	c := h.c
+	socket, here := strings.HasPrefix(address, "unix:"), loopback(address)
+	configured := c.HTTP.Auth.Configured()
+	switch {
+	case configured && flag != "":
+		return errors.New("--auth none: the configuration says how callers are known (http: auth)")
+	case configured && len(c.Principals) == 0:
+		return fmt.Errorf("http: auth says how callers are known, but nobody is served: name them with their workspaces under `principals:` in %s", c.File)
+	case !configured && len(c.Principals) > 0:
+		return errors.New("there are principals, but nothing tells one from another: set `http: {auth: {tokens: true}}` and make tokens with `handrail token create --principal NAME`")
+	case !configured && !here && !socket:
+		return fmt.Errorf("%s can be reached from other machines, and nothing tells who calls: set `http: auth` and `principals`, or listen on loopback or unix:PATH", address)
+	}
+	if err := h.encrypt(address, here || socket); err != nil {
+		return err
+	}
+	if configured {
+		return h.admitPrincipals()
+	}
+	h.host.Open = h.openOwn
+	h.host.Authenticate = func(*http.Request) (string, error) { return "local", nil }
+	if flag == "none" {
+		h.log.Warn("every program on this machine can call the tools: --auth none")
+	}
+	if socket || flag == "none" {
+		return nil
+	}
+	return h.ownToken()
+}
+
+// encrypt makes TLS, and refuses to send tokens over a network in the clear.
+func (h *hosting) encrypt(address string, here bool) (err error) {
+	files := h.c.HTTP.TLS
+	switch {
+	case files.Certificate != "" && files.Key != "":
+		h.tls, err = files.Server(func(err error) { h.log.Warn("TLS", "err", err) })
+		return err
+	case files.Certificate+files.Key+files.ClientCA != "":
+		return errors.New("http: tls needs a certificate and its key")
+	case !here && !h.c.HTTP.Proxy:
+		return fmt.Errorf("%s can be reached from other machines, and tokens and commands would go over the network in the clear: set `http: tls`, or `http: {proxy: true}` where a proxy in front ends TLS", address)
+	}
+	return nil
+}
+
+// admitPrincipals knows callers as the configuration says.
+func (h *hosting) admitPrincipals() error {
+	c := h.c
+	if os.Geteuid() == 0 {
+		return errors.New("as root this server would run the commands of its principals as root, or hold a key to every account: start it as a user of its own; examples/hosting has a unit for each Unix user")
+	}
+	if err := c.CheckPrincipals(); err != nil {
+		return err
+	}
+	me, err := user.Current()
+	for name, p := range c.Principals {
+		if p.User != "" && (err != nil || me.Username != p.User) {
+			return fmt.Errorf("principal %s is to run as the Unix user %s, and this server is not that user: serve it by one of its own (examples/hosting/handrail@.service)", name, p.User)
+		}
+	}
+	var methods []auth.Method
+	if c.HTTP.Auth.Certificates {
+		if h.tls == nil || c.HTTP.TLS.ClientCA == "" {
+			return errors.New("http: auth: certificates needs tls with client_ca")
+		}
+		methods = append(methods, auth.Certificates(func(names []string) string {
+			return c.Principals.Named(func(p *config.Principal) []string { return p.Certificates }, names...)
+		}))
+	}
+	if c.HTTP.Auth.Tokens {
+		methods = append(methods, auth.Tokens(h.shared.Store.Bearer))
+	}
+	if provider := c.HTTP.Auth.OIDC; provider.Issuer != "" {
+		o := auth.OIDC{Issuer: provider.Issuer, Audience: provider.Audience, Scopes: provider.Scopes, Claim: provider.Claim, Algorithms: provider.Algorithms,
+			Principal: func(subject string) string {
+				return c.Principals.Named(func(p *config.Principal) []string { return p.Subjects }, subject)
+			}}
+		m, err := o.Method()
+		if err != nil {
+			return fmt.Errorf("http: auth: %w", err)
+		}
+		if h.host.Metadata, h.host.MetadataURL, err = o.Metadata(); err != nil {
+			return err
+		}
+		methods = append(methods, m)
+	}
+	h.host.Authenticate, h.host.Open = auth.First(methods...), h.open
+	return h.probe()
+}
+
+// probe refuses to serve where the sandbox does not keep principals apart.
+func (h *hosting) probe() error {
+	first := slices.Sorted(maps.Keys(h.c.Principals))[0]
+	t, err := h.open(first)
+	if err != nil {
+		return err
+	}
+	return t.Close()
+}
+
+// open makes the server of a principal.
+func (h *hosting) open(principal string) (*mcpserver.Tenant, error) {
+	c, err := h.c.For(principal)
+	if err != nil {
+		return nil, err
+	}
+	sys, err := c.OpenWith(h.shared)
+	if err != nil {
+		return nil, err
+	}
+	if err := sys.Held.Fault; err != nil {
+		return nil, errors.Join(err, sys.Close())
+	}
+	if e := sys.Held.Enforcement; !tools.Apart(e) {
+		return nil, errors.Join(fmt.Errorf("the sandbox that works here (%s) does not keep principals apart who share a Unix user: install bubblewrap (`handrail doctor` tells what is missing)", e.Tier), sys.Close())
+	}
+	return h.tenant(sys, principal, []string{c.Home, h.c.Home})
+}
+
+// openOwn makes the server of the user who started it.
+func (h *hosting) openOwn(string) (*mcpserver.Tenant, error) {
+	sys, err := h.c.OpenWith(h.shared)
+	if err != nil {
+		return nil, err
+	}
+	return h.tenant(sys, "", nil)
+}
+
+func (h *hosting) tenant(sys *config.System, principal string, homes []string) (*mcpserver.Tenant, error) {
+	o := mcpserver.Options{Toolbox: sys.Toolbox, Offers: sys.Offers, Roots: sys.Config.Roots, Homes: homes, Refuse: sys.Config.Refuse,
+		Version: config.Version, Principal: principal, Queue: h.queue, Log: h.log.With("principal", principal)}
+	if principal != "" {
+		o.Dir = sys.Config.Roots[0]
+	}
+	server, err := mcpserver.New(o)
+	if err != nil {
+		return nil, errors.Join(err, sys.Close())
+	}
+	return &mcpserver.Tenant{Server: server, Close: sys.Close}, nil
+}
+
+// ownToken makes the token of a server for its own user, in a file that only
+// that user can read, for as long as it runs.
+func (h *hosting) ownToken() error {
+	token, want := auth.NewToken()
+	file := filepath.Join(h.c.State, fmt.Sprintf("http-token.%d", os.Getpid()))
+	_ = os.Remove(file) // of another process of that number
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	h.after = append(h.after, func() { os.Remove(file) })
+	if _, err := fmt.Fprintln(f, token); err != nil {
+		return errors.Join(err, f.Close())
+	}
+	h.host.Authenticate = auth.Tokens(func(_ context.Context, sum [sha256.Size]byte) (string, error) {
+		if subtle.ConstantTimeCompare(sum[:], want[:]) != 1 {
+			return "", errors.New("not the token of this server")
+		}
+		return "local", nil
+	})
+	h.said = append(h.said, "bearer token in "+file)
+	return f.Close()
+}
+
+// loopback reports whether an address is of this machine only.
+func loopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	ip := net.ParseIP(host)
+	return err == nil && (host == "localhost" || ip != nil && ip.IsLoopback())
+}
+
+// listen listens on host:port or unix:PATH; shown is where, for people.
+func listen(address string) (l net.Listener, shown string, err error) {
+	path, ok := strings.CutPrefix(address, "unix:")
+	if !ok {
+		if l, err = net.Listen("tcp", address); err != nil {
+			return nil, "", err
+		}
+		return l, "http://" + l.Addr().String(), nil
+	}
+	if !filepath.IsAbs(path) {
+		return nil, "", usagef("%s: want an absolute path after unix:", address)
+	}
+	if info, err := os.Lstat(path); err == nil && info.Mode()&os.ModeSocket != 0 {
+		if c, err := net.DialTimeout("unix", path, time.Second); err == nil {
+			c.Close()
+			return nil, "", fmt.Errorf("another server listens on %s", path)
+		}
+		if err := os.Remove(path); err != nil {
+			return nil, "", err
+		}
+	}
+	// The socket is made where nobody else can reach it, and then moved.
+	dir, err := os.MkdirTemp(filepath.Dir(path), ".handrail-") // 0700
+	if err != nil {
+		return nil, "", err
+	}
+	defer os.RemoveAll(dir)
+	made := filepath.Join(dir, "s")
+	u, err := net.ListenUnix("unix", &net.UnixAddr{Name: made, Net: "unix"})
+	if err != nil {
+		return nil, "", err
+	}
+	u.SetUnlinkOnClose(false)
+	if err := errors.Join(os.Chmod(made, 0o600), os.Rename(made, path)); err != nil {
+		return nil, "", errors.Join(err, u.Close())
+	}
+	return &socket{u, path}, "unix:" + path, nil
+}
+
+// socket removes its file when it is closed.
+type socket struct {
+	*net.UnixListener
+	path string
+}
+
+func (s *socket) Close() error { return errors.Join(s.UnixListener.Close(), os.Remove(s.path)) }

@@ -1,0 +1,654 @@
+//go:build linux
+
+package stories
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"handrail/internal/testkit"
+)
+
+// nobody is the user as whom a hosted server runs where the test runs as root,
+// which it refuses.
+const nobody = 23456
+
+// team is a hosted server of the real binary, with a home and the workspaces of
+// alice and bob.
+type team struct {
+	t      *testing.T
+	dir    string
+	bin    string
+	server *exec.Cmd
+	log    output
+	url    string
+	client *http.Client
+}
+
+// teamOf makes the place of a server. WORK in the configuration stands for the
+// directory of the workspaces, DIR for that of everything.
+func teamOf(t *testing.T, config string) *team {
+	t.Helper()
+	testkit.Require(t, "bwrap", "apt-get install bubblewrap")
+	dir, err := os.MkdirTemp("/tmp", "handrail-team-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	tm := &team{t: t, dir: dir, bin: filepath.Join(dir, "handrail"), client: &http.Client{Transport: &http.Transport{}}}
+	t.Cleanup(tm.client.CloseIdleConnections)
+	data, err := os.ReadFile(binary(t))
+	if err == nil {
+		err = os.WriteFile(tm.bin, data, 0o755)
+	}
+	if err == nil {
+		err = os.MkdirAll(filepath.Join(dir, "home/.config/handrail"), 0o700)
+	}
+	if err == nil {
+		err = os.Mkdir(filepath.Join(dir, "work"), 0o700)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	tm.write("home/.config/handrail/config.yaml", config)
+	return tm
+}
+
+// write writes a file of the server's user.
+func (tm *team) write(name, content string) {
+	tm.t.Helper()
+	content = strings.NewReplacer("WORK", tm.dir+"/work", "DIR", tm.dir).Replace(content)
+	if err := os.WriteFile(filepath.Join(tm.dir, name), []byte(content), 0o600); err != nil {
+		tm.t.Fatal(err)
+	}
+	tm.give()
+}
+
+// give makes everything the user's.
+func (tm *team) give() {
+	if os.Geteuid() != 0 {
+		return
+	}
+	_ = filepath.WalkDir(tm.dir, func(path string, _ os.DirEntry, _ error) error { return os.Lchown(path, nobody, nobody) })
+}
+
+// output is what the server says, while it says it.
+type output struct {
+	sync.Mutex
+	bytes.Buffer
+}
+
+func (o *output) Write(b []byte) (int, error) {
+	o.Lock()
+	defer o.Unlock()
+	return o.Buffer.Write(b)
+}
+
+// said is the log of the server so far.
+func (tm *team) said() string {
+	tm.log.Lock()
+	defer tm.log.Unlock()
+	return tm.log.Buffer.String()
+}
+
+// command is the program, run by the server's user.
+func (tm *team) command(args ...string) *exec.Cmd {
+	cmd := exec.Command(tm.bin, args...)
+	cmd.Dir = tm.dir
+	cmd.Env = []string{"HOME=" + tm.dir + "/home", "PATH=" + os.Getenv("PATH"), "DEPLOY_TOKEN=the-deploy-token-of-the-server"}
+	if os.Geteuid() == 0 {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	}
+	return cmd
+}
+
+// run runs the program to its end and returns its output.
+func (tm *team) run(args ...string) (string, error) {
+	out, err := tm.command(args...).CombinedOutput()
+	return string(out), err
+}
+
+// must is run that works.
+func (tm *team) must(args ...string) string {
+	tm.t.Helper()
+	out, err := tm.run(args...)
+	if err != nil {
+		tm.t.Fatalf("handrail %v: %v\n%s", args, err, out)
+	}
+	return out
+}
+
+// token makes a token of a principal.
+func (tm *team) token(principal string) string {
+	tm.t.Helper()
+	for _, word := range strings.Fields(tm.must("token", "create", principal)) {
+		if strings.HasPrefix(word, "hrt_") {
+			return word
+		}
+	}
+	tm.t.Fatal("no token was printed")
+	return ""
+}
+
+// start starts the server and waits until it listens.
+func (tm *team) start(args ...string) {
+	tm.t.Helper()
+	tm.server = tm.command(append([]string{"serve", "--transport", "http", "--listen", "127.0.0.1:0", "--log-format", "json", "--log-level", "debug"}, args...)...)
+	tm.server.Stderr = &tm.log
+	out, err := tm.server.StdoutPipe()
+	if err == nil {
+		err = tm.server.Start()
+	}
+	if err != nil {
+		tm.t.Fatal(err)
+	}
+	tm.t.Cleanup(tm.stop)
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		if at, ok := strings.CutPrefix(lines.Text(), "listening on "); ok {
+			tm.url = at
+			go io.Copy(io.Discard, out)
+			return
+		}
+	}
+	_ = tm.server.Wait()
+	tm.t.Fatalf("the server does not listen: %s", tm.said())
+}
+
+// stop ends the server as an operator would, and it must end well.
+func (tm *team) stop() {
+	if tm.server == nil || tm.server.ProcessState != nil {
+		return
+	}
+	tm.server.Process.Signal(syscall.SIGTERM)
+	if err := tm.server.Wait(); err != nil {
+		tm.t.Errorf("the server ended with %v: %s", err, tm.said())
+	}
+	if strings.Contains(tm.said(), "hrt_") || strings.Contains(tm.said(), "the-deploy-token") {
+		tm.t.Errorf("a secret is in the log: %s", tm.said())
+	}
+}
+
+// caller is one session of a principal.
+type caller struct {
+	tm             *team
+	token, session string
+	id             int
+}
+
+// result is what a call came to.
+type result struct {
+	Verdict, Rule, Reason, Stdout, Stderr, Content string
+	OutputID                                       string `json:"output_id"`
+	Running                                        bool
+	ExitCode                                       *int `json:"exit_code"`
+	text                                           string
+}
+
+// post sends one message and returns the answer to it.
+func (c *caller) post(ctx context.Context, method string, params any) (status int, head http.Header, answer json.RawMessage, err error) {
+	c.id++
+	body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": c.id, "method": method, "params": params})
+	if err != nil {
+		return 0, nil, nil, err
+	}
+	r, err := http.NewRequestWithContext(ctx, "POST", c.tm.url+"/mcp", bytes.NewReader(body))
+	if err != nil {
+		return 0, nil, nil, err
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Accept", "application/json, text/event-stream")
+	r.Header.Set("Authorization", "Bearer "+c.token)
+	if c.session != "" {
+		r.Header.Set("Mcp-Session-Id", c.session)
+	}
+	res, err := c.tm.client.Do(r)
+	if err != nil {
+		return 0, nil, nil, err
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	for _, line := range bytes.Split(text, []byte("\n")) {
+		line = bytes.TrimPrefix(line, []byte("data: "))
+		var m struct {
+			ID     int
+			Result json.RawMessage
+		}
+		if json.Unmarshal(line, &m) == nil && m.ID == c.id {
+			answer = m.Result
+		}
+	}
+	return res.StatusCode, res.Header, answer, err
+}
+
+// session opens a session.
+func (tm *team) session(token string) *caller {
+	tm.t.Helper()
+	c := &caller{tm: tm, token: token}
+	status, head, _, err := c.post(tm.t.Context(), "initialize", map[string]any{"protocolVersion": "2025-11-25", "capabilities": map[string]any{}, "clientInfo": map[string]any{"name": "story", "version": "1"}})
+	if err != nil || status != 200 {
+		tm.t.Fatalf("initialize: %d, %v\n%s", status, err, tm.said())
+	}
+	c.session = head.Get("Mcp-Session-Id")
+	return c
+}
+
+// call calls a tool.
+func (c *caller) call(tool string, arguments map[string]any) result {
+	c.tm.t.Helper()
+	status, _, answer, err := c.post(c.tm.t.Context(), "tools/call", map[string]any{"name": tool, "arguments": arguments})
+	if err != nil || status != 200 {
+		c.tm.t.Fatalf("%s %v: %d, %v\n%s", tool, arguments, status, err, c.tm.said())
+	}
+	return read(c.tm.t, answer)
+}
+
+func read(t *testing.T, answer json.RawMessage) result {
+	t.Helper()
+	var whole struct {
+		StructuredContent result
+		Content           []struct{ Text string }
+	}
+	if err := json.Unmarshal(answer, &whole); err != nil {
+		t.Fatalf("%s: %v", answer, err)
+	}
+	r := whole.StructuredContent
+	for _, part := range whole.Content {
+		r.text += part.Text
+	}
+	return r
+}
+
+func (c *caller) bash(command string) result {
+	c.tm.t.Helper()
+	return c.call("safe_bash", map[string]any{"command": command})
+}
+
+// runs reports whether a process of this machine has word in its command line.
+func runs(word string) bool {
+	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, f := range files {
+		if data, err := os.ReadFile(f); err == nil && strings.Contains(strings.ReplaceAll(string(data), "\x00", " "), word) {
+			return true
+		}
+	}
+	return false
+}
+
+// eventually waits for something that comes soon.
+func eventually(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for end := time.Now().Add(patience); !is(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("in vain: " + what)
+		}
+	}
+}
+
+const two = `
+http: {auth: {tokens: true}}
+principals:
+  alice: {workspace: WORK/alice}
+  bob: {workspace: WORK/bob}
+`
+
+// Two principals of one server: neither reaches the other's files, by whatever
+// way, nor processes, scratch files, jobs, approvals and grants.
+func TestPrincipalsAreApart(t *testing.T) {
+	tm := teamOf(t, two)
+	alice, bob := tm.token("alice"), tm.token("bob")
+	tm.start()
+	a, b := tm.session(alice), tm.session(bob)
+
+	secret := "what only alice knows"
+	file := tm.dir + "/work/alice/notes.txt"
+	if r := a.call("safe_write", map[string]any{"path": "notes.txt", "content": secret + "\n"}); r.Verdict != "allow" {
+		t.Fatalf("%+v", r)
+	}
+	if r := a.bash("cat notes.txt && pwd && echo scratch > $TMPDIR/scratch-of-alice"); r.Verdict != "allow" || !strings.Contains(r.Stdout, secret) || !strings.Contains(r.Stdout, "/work/alice") {
+		t.Fatalf("%+v", r)
+	}
+	for _, r := range []result{
+		b.call("safe_read", map[string]any{"path": file}),
+		b.call("safe_read", map[string]any{"path": "../alice/notes.txt"}),
+		b.call("safe_write", map[string]any{"path": file, "content": "bob was here"}),
+		b.call("safe_edit", map[string]any{"path": file, "old_string": "alice", "new_string": "bob"}),
+		b.bash("cat " + file), b.bash("cat ../alice/notes.txt"), b.bash("cp " + file + " mine"), b.bash("rm -f " + file), b.bash("ls " + filepath.Dir(file)),
+		b.bash("ln -s " + file + " link && cat link"), b.bash("cd ../alice && cat notes.txt"), b.bash("x=" + file + "; cat $x"), b.bash("tar cf all.tar " + filepath.Dir(file)),
+		b.call("safe_read", map[string]any{"path": "/proc/self/environ"}),
+		b.call("safe_read", map[string]any{"path": tm.dir + "/home/.config/handrail/config.yaml"}),
+		b.bash("sudo cat " + file), b.call("safe_bash", map[string]any{"command": "id", "escalate": "to see more"}),
+	} {
+		if r.Verdict != "deny" || strings.Contains(r.text, secret) {
+			t.Errorf("%s: %s", r.Verdict, r.text)
+		}
+	}
+	// Code that the guard cannot see through is held by the kernel.
+	if r := b.call("safe_write", map[string]any{"path": "Makefile", "content": "all:\n\t@-cat $(subst @,/," + strings.ReplaceAll(file, "/", "@") + ")\n\t@-find / -name 'notes.txt' -o -name 'scratch-of-alice' 2>/dev/null\n\t@-cat /proc/[0-9]*/environ | tr '\\0' '\\n' | grep DEPLOY\n"}); r.Verdict != "allow" {
+		t.Fatalf("%+v", r)
+	}
+	if _, err := exec.LookPath("make"); err == nil {
+		if r := b.bash("make"); r.Verdict != "allow" || strings.Contains(r.Stdout, secret) || strings.Contains(r.Stdout, "/alice/notes.txt\n") || strings.Contains(r.Stdout, "scratch-of-alice\n") || strings.Contains(r.Stdout, "deploy-token") {
+			t.Errorf("%+v", r)
+		}
+	}
+
+	// Jobs.
+	job := a.call("safe_bash", map[string]any{"command": "echo started; sleep 987.654", "background": true})
+	if job.OutputID == "" || !job.Running {
+		t.Fatalf("%+v", job)
+	}
+	for who, c := range map[string]*caller{"bob": b, "another session of alice": tm.session(alice)} {
+		for _, end := range []bool{false, true} {
+			if r := c.call("safe_bash", map[string]any{"output_id": job.OutputID, "end": end}); !strings.Contains(r.text, "no output of that id") {
+				t.Errorf("%s: %s", who, r.text)
+			}
+		}
+	}
+	if r := b.bash("grep -l 987.654 /proc/[0-9]*/cmdline"); strings.Contains(r.Stdout, "/cmdline") {
+		t.Errorf("bob sees alice's processes: %s", r.Stdout)
+	}
+	if r := a.call("safe_bash", map[string]any{"output_id": job.OutputID}); !r.Running {
+		t.Errorf("alice's job was ended by another: %+v", r)
+	}
+
+	// Approvals and grants: the same words are not the same call.
+	ask := func(c *caller) result { return c.bash("echo K=1 > .env") }
+	r := ask(a)
+	if r.Verdict != "ask" {
+		t.Fatalf("%+v", r)
+	}
+	id := strings.Fields(r.text[strings.Index(r.text, "waits for approval as ")+len("waits for approval as "):])[0]
+	tm.must("approvals", "approve", "--session", id)
+	if r := ask(b); r.Verdict != "ask" {
+		t.Errorf("alice's approval lets bob's call run: %+v", r)
+	}
+	if r := ask(a); r.Verdict != "allow" {
+		t.Errorf("%+v", r)
+	}
+
+	// The log says who, by what and over what.
+	for _, line := range strings.Split(strings.TrimSpace(tm.must("audit", "export", "--principal", "bob", "--since", "1h")), "\n") {
+		var rec struct{ Principal, Client, Transport string }
+		if json.Unmarshal([]byte(line), &rec) != nil || rec.Principal != "bob" || rec.Transport != "http" || rec.Client != "story 1" {
+			t.Errorf("%s", line)
+		}
+	}
+	tm.must("audit", "verify")
+}
+
+// A token that is revoked opens nothing any more, at once; an unknown one, and
+// one of a principal that is not served, never did.
+func TestRevokedToken(t *testing.T) {
+	tm := teamOf(t, two)
+	alice, carol := tm.token("alice"), tm.token("carol")
+	tm.start()
+	a := tm.session(alice)
+	if r := a.bash("echo here"); r.Stdout != "here\n" {
+		t.Fatalf("%+v", r)
+	}
+	tm.must("token", "revoke", "alice")
+	for token, want := range map[string]int{alice: 401, carol: 403, "hrt_nothing": 401, "": 401} {
+		c := &caller{tm: tm, token: token, session: a.session}
+		if status, _, _, err := c.post(t.Context(), "tools/call", map[string]any{"name": "safe_bash", "arguments": map[string]any{"command": "echo"}}); status != want {
+			t.Errorf("%d, %v; want %d", status, err, want)
+		}
+	}
+}
+
+// A client that goes away ends its command in the sandbox; a session that ends
+// ends its jobs; a server that ends ends everything.
+func TestWhatEndsWithItsClient(t *testing.T) {
+	tm := teamOf(t, two)
+	alice := tm.token("alice")
+	tm.start()
+	a := tm.session(alice)
+	ctx, cancel := context.WithCancel(t.Context())
+	gone := make(chan error, 1)
+	go func() {
+		_, _, _, err := (&caller{tm: tm, token: alice, session: a.session, id: 100}).post(ctx, "tools/call", map[string]any{"name": "safe_bash", "arguments": map[string]any{"command": "sleep 976.543"}})
+		gone <- err
+	}()
+	eventually(t, "the command runs", func() bool { return runs("sleep 976.543") })
+	cancel()
+	if err := <-gone; !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	eventually(t, "its client has gone and the command ends", func() bool { return !runs("sleep 976.543") })
+
+	start := func(c *caller, seconds string) {
+		t.Helper()
+		if r := c.call("safe_bash", map[string]any{"command": "sleep " + seconds, "background": true}); !r.Running {
+			t.Fatalf("%+v", r)
+		}
+	}
+	start(a, "965.432")
+	b := tm.session(alice)
+	start(b, "954.321")
+	r, err := http.NewRequest("DELETE", tm.url+"/mcp", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+alice)
+	r.Header.Set("Mcp-Session-Id", a.session)
+	res, err := tm.client.Do(r)
+	if err != nil || res.StatusCode != 200 {
+		t.Fatal(res, err)
+	}
+	res.Body.Close()
+	eventually(t, "the session has ended and its job ends", func() bool { return !runs("sleep 965.432") })
+	if !runs("sleep 954.321") {
+		t.Error("the job of another session ended")
+	}
+	tm.stop()
+	if runs("sleep 954.321") {
+		t.Error("the server has ended and a job runs")
+	}
+}
+
+// Without anything that tells who calls, the server is for its own user on this
+// machine, with a token that only that user can read, or a socket.
+func TestOwnServer(t *testing.T) {
+	tm := teamOf(t, "profile: standard\n")
+	if err := os.Mkdir(tm.dir+"/work/project", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	tm.give()
+	tm.start("--root", tm.dir+"/work/project")
+	files, err := filepath.Glob(tm.dir + "/home/.local/state/handrail/http-token.*")
+	if err != nil || len(files) != 1 {
+		t.Fatal(files, err)
+	}
+	if info, err := os.Stat(files[0]); err != nil || info.Mode().Perm() != 0o600 {
+		t.Error(info, err)
+	}
+	token, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := tm.session(strings.TrimSpace(string(token)))
+	if r := c.bash("pwd; cat " + files[0]); strings.Contains(r.text, "hrt_") {
+		t.Errorf("%+v", r)
+	}
+	if status, _, _, _ := (&caller{tm: tm, token: "hrt_guess"}).post(t.Context(), "initialize", nil); status != 401 {
+		t.Error(status)
+	}
+	tm.stop()
+	if _, err := os.Stat(files[0]); !os.IsNotExist(err) {
+		t.Errorf("the token outlives the server: %v", err)
+	}
+
+	path := tm.dir + "/s"
+	tm.start("--listen", "unix:"+path, "--root", tm.dir+"/work/project")
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Error(info, err)
+	}
+	tm.url = "http://localhost"
+	tm.client.Transport = &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return net.Dial("unix", path) }}
+	if r := tm.session("").bash("echo over a socket"); r.Stdout != "over a socket\n" {
+		t.Errorf("%+v", r)
+	}
+}
+
+// What would let in anybody is refused before anything listens, with the reason.
+func TestServersThatAreNotStarted(t *testing.T) {
+	certificates := `http: {auth: {certificates: true}}` + "\nprincipals: {alice: {workspace: WORK/alice}}\n"
+	for _, c := range []struct {
+		config, args, want string
+	}{
+		{"", "--listen 0.0.0.0:0", "can be reached from other machines, and nothing tells who calls"},
+		{"", "--listen :0", "nothing tells who calls"},
+		{"", "--listen 0.0.0.0:0 --auth none", "nothing tells who calls"},
+		{"", "--auth token", "want none"},
+		{two, "--auth none", "the configuration says how callers are known"},
+		{two, "--listen 0.0.0.0:0", "in the clear"},
+		{"http: {auth: {tokens: true}}\n", "", "nobody is served"},
+		{"principals: {alice: {workspace: WORK/alice}}\n", "", "nothing tells one from another"},
+		{certificates, "", "needs tls with client_ca"},
+		{"http: {tls: {certificate: DIR/c.pem}}\n", "", "needs a certificate and its key"},
+		{strings.Replace(two, "WORK/bob", "WORK/bob, user: somebody-else", 1), "", "is not that user"},
+		{strings.Replace(two, "WORK/bob", "WORK/bob, sandbox: {tier: none}", 1), "", "all rights of the server"},
+	} {
+		tm := teamOf(t, c.config)
+		args := append([]string{"serve", "--transport", "http"}, strings.Fields(c.args)...)
+		if !strings.Contains(c.args, "--listen") {
+			args = append(args, "--listen", "127.0.0.1:0")
+		}
+		cmd := tm.command(args...)
+		var out bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &out, &out
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		timer := time.AfterFunc(patience, func() { cmd.Process.Kill() })
+		err := cmd.Wait()
+		timer.Stop()
+		if err == nil || !strings.Contains(out.String(), c.want) || strings.Contains(out.String(), "listening") {
+			t.Errorf("%s\n%s: %v, %s; want %q", c.config, c.args, err, out.String(), c.want)
+		}
+	}
+	if os.Geteuid() == 0 {
+		tm := teamOf(t, two)
+		cmd := tm.command("serve", "--transport", "http", "--listen", "127.0.0.1:0")
+		cmd.SysProcAttr = nil
+		_ = filepath.WalkDir(tm.dir, func(path string, _ os.DirEntry, _ error) error { return os.Lchown(path, 0, 0) })
+		if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "as root") {
+			t.Errorf("%s, %v", out, err)
+		}
+	}
+}
+
+// Secrets of the server's environment do not come out in results, questions and
+// the log; anything else does, byte for byte.
+func TestSecretsStayIn(t *testing.T) {
+	tm := teamOf(t, two)
+	alice := tm.token("alice")
+	tm.start()
+	a := tm.session(alice)
+	secret := "the-deploy-token-of-the-server"
+	if r := a.bash("echo " + secret + " | base64; echo x " + secret + " y; env | grep DEPLOY"); strings.Contains(r.text, secret) || !strings.Contains(r.text, "[redacted]") || strings.Contains(r.text, "LWRlcGxveS10b2tlb") {
+		t.Errorf("%s", r.text)
+	}
+	plain := "password = \"p\"\ttoken: x ünï \"hrt_\"\n"
+	if r := a.call("safe_write", map[string]any{"path": "plain", "content": plain}); r.Verdict != "allow" {
+		t.Fatalf("%+v", r)
+	}
+	if r := a.bash("cat plain"); r.Stdout != plain {
+		t.Errorf("%q", r.Stdout)
+	}
+	if out := tm.must("audit", "export"); strings.Contains(out, secret) {
+		t.Error("it is in the log")
+	}
+	for path, want := range map[string]string{"/healthz": "ok\n", "/readyz": "ready\n"} {
+		res, err := tm.client.Get(tm.url + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, _ := io.ReadAll(res.Body)
+		res.Body.Close()
+		if string(body) != want {
+			t.Errorf("%s: %s", path, body)
+		}
+	}
+	if err := os.Rename(tm.dir+"/home/.local/state/handrail/audit.jsonl", tm.dir+"/elsewhere"); err != nil {
+		t.Fatal(err)
+	}
+	if res, err := tm.client.Get(tm.url + "/readyz"); err != nil || res.StatusCode != 503 {
+		t.Errorf("ready without a log: %v, %v", res, err)
+	}
+	if r := a.bash("echo run"); r.Verdict == "allow" || strings.Contains(r.Stdout, "run") {
+		t.Errorf("a call ran that could not be recorded: %+v", r)
+	}
+}
+
+// TLS files that change are taken up by the next connection; broken ones leave
+// the old in force.
+func TestTLSReload(t *testing.T) {
+	tm := teamOf(t, "http: {auth: {tokens: true}, tls: {certificate: DIR/cert.pem, key: DIR/key.pem}}\nprincipals: {alice: {workspace: WORK/alice}}\n")
+	alice := tm.token("alice")
+	pool := x509.NewCertPool()
+	certificate := func(serial int64) {
+		t.Helper()
+		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := &x509.Certificate{SerialNumber: big.NewInt(serial), DNSNames: []string{"localhost"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+			NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true}
+		der, err := x509.CreateCertificate(rand.Reader, c, c, key.Public(), key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		private, err := x509.MarshalPKCS8PrivateKey(key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+		pool.AppendCertsFromPEM(text)
+		tm.write("cert.pem", string(text))
+		tm.write("key.pem", string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})))
+	}
+	certificate(1)
+	tm.start()
+	serial := func() int64 {
+		t.Helper()
+		c, err := tls.Dial("tcp", strings.TrimPrefix(tm.url, "https://"), &tls.Config{RootCAs: pool})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		return c.ConnectionState().PeerCertificates[0].SerialNumber.Int64()
+	}
+	if n := serial(); n != 1 {
+		t.Errorf("certificate %d", n)
+	}
+	tm.client.Transport = &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}
+	if r := tm.session(alice).bash("echo encrypted"); r.Stdout != "encrypted\n" {
+		t.Errorf("%+v", r)
+	}
+	certificate(2)
+	eventually(t, "the new certificate is shown", func() bool { return serial() == 2 })
+	tm.write("cert.pem", "broken")
+	eventually(t, "the log tells", func() bool { serial(); return strings.Contains(tm.said(), "cannot be used, the old ones stay") })
+}
