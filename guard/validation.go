@@ -41,7 +41,12 @@ func (m *Manager) settle(ctx context.Context, c *EvalContext, d *Decision, p *Po
 	answer, err := m.validate(ctx, c, d)
 	if err != nil || answer == nil || answer.Verdict == VerdictLLM || answer.Verdict > VerdictAllow {
 		m.fallback(c, d)
-		d.Validator = &Validation{Fault: "no answer"}
+		d.Validator = &Validation{}
+		if answer != nil && answer.Validator != nil { // how far it came
+			*d.Validator = *answer.Validator
+			d.Validator.Effects = nil
+		}
+		d.Validator.Fault = "no answer"
 		if err != nil {
 			d.Validator.Fault = err.Error()
 		}

@@ -88,19 +88,23 @@ type Options struct {
 	// CacheFor is how long an allow is remembered for the very same evidence;
 	// zero means 10 minutes, negative that nothing is.
 	CacheFor time.Duration
-	// OnDecision is told every decision, Notice what a person should know once:
-	// that the validator is off or back. Both may be nil.
-	OnDecision func(Record)
-	Notice     func(string)
+	// OnDecision is told how every call ended, Notice what a person should know
+	// once: that the validator is off or back. Absent is told instead of Notice
+	// where, with Once, no server answers at the start: nobody asked for one. Each
+	// may be nil.
+	OnDecision     func(Record)
+	Notice, Absent func(string)
 }
 
-// Record is one decision with how it came about.
+// Record is how a call ended, with how that came about. At a fault of the server
+// (ErrServer, ErrOff) there is no verdict: Cause and Fault say so, and Verdict is
+// deny.
 type Record struct {
 	guard.Validation
 	Digest  string // of the call
 	Verdict guard.Verdict
 	Reason  string
-	Cause   error // why it is ask without the model having said so; nil else
+	Cause   error // why there is no answer of the model; nil: there is one
 }
 
 // Agent is a guard.LLMValidator. It is safe for concurrent use; one

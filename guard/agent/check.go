@@ -56,6 +56,7 @@ type readiness struct {
 	tried   time.Time
 	running chan struct{} // closed when the check that runs ends; nil: none runs
 	told    bool          // the person knows that it is off
+	met     bool          // a check was passed
 }
 
 // Report is what a check found.
@@ -101,6 +102,7 @@ func (a *Agent) begin() {
 		_, m, err := a.check(ctx)
 		a.mu.Lock()
 		a.state.model, a.state.err, a.state.tried, a.state.running = m, err, time.Now(), nil
+		a.state.met = a.state.met || err == nil
 		a.mu.Unlock()
 		if err != nil {
 			a.note(fmt.Errorf("%w: %w", ErrServer, err))

@@ -149,8 +149,8 @@ func TestBrokenServers(t *testing.T) {
 			x, why := call("python3 -c 'print(1)'")
 			d, err := a.Validate(context.Background(), x, why)
 			if errors.Is(c.want, ErrServer) {
-				if !errors.Is(err, c.want) || d != nil {
-					t.Errorf("%+v, %v; want the error %v", d, err, c.want)
+				if !errors.Is(err, c.want) || d.Verdict != guard.VerdictDeny || d.Validator.Fault == "" || !errors.Is(rec.Cause, c.want) || rec.Turns != 1 || rec.Model != "m" {
+					t.Errorf("%+v, %v, %+v; want the error %v", d, err, rec, c.want)
 				}
 				return
 			}

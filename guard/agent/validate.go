@@ -16,18 +16,21 @@ const rule = "guard/agent"
 const instead = "do it by commands whose effect is plain to see, or let the user do it"
 
 // Validate settles llm: allow, ask or deny. The error is a fault of the server
-// (ErrServer, ErrOff), for which the caller has a fallback; what the caller can
-// cause is answered with ask.
+// (ErrServer, ErrOff), for which the caller has a fallback; the decision then has
+// no verdict, only how far it came. What the caller can cause is answered with
+// ask.
 func (a *Agent) Validate(ctx context.Context, c *guard.EvalContext, d *guard.Decision) (*guard.Decision, error) {
 	began := time.Now()
 	ours, cancel := context.WithTimeout(ctx, a.opt.Deadline)
 	defer cancel()
 	ans, err := a.judge(ctx, ours, c, d)
 	ans.MS = time.Since(began).Milliseconds()
-	if errors.Is(err, ErrServer) || errors.Is(err, ErrOff) {
-		return nil, err
-	}
-	if err != nil {
+	failed := errors.Is(err, ErrServer) || errors.Is(err, ErrOff)
+	switch {
+	case failed:
+		ans.Model, ans.Fault, ans.Effects = a.opt.Model, err.Error(), nil
+		ans.verdict, ans.reason = guard.VerdictDeny, err.Error()
+	case err != nil:
 		ans.verdict, ans.reason, ans.Effects = guard.VerdictAsk, err.Error(), nil
 	}
 	out := &guard.Decision{Verdict: ans.verdict, Rule: rule, Reason: reasonOf(ans), Validator: &ans.Validation, Digest: d.Digest}
@@ -36,6 +39,9 @@ func (a *Agent) Validate(ctx context.Context, c *guard.EvalContext, d *guard.Dec
 	}
 	if a.opt.OnDecision != nil {
 		a.opt.OnDecision(Record{Validation: ans.Validation, Digest: d.Digest, Verdict: out.Verdict, Reason: out.Reason, Cause: err})
+	}
+	if failed {
+		return out, err
 	}
 	return out, nil
 }
@@ -107,12 +113,16 @@ func (a *Agent) note(err error) {
 		a.state.told = false
 	}
 	now := a.state.told
+	tell := a.opt.Notice
+	if a.opt.Once && !a.state.met && errors.Is(err, ErrDown) {
+		tell = a.opt.Absent
+	}
 	a.mu.Unlock()
 	switch {
-	case a.opt.Notice == nil || told == now:
+	case tell == nil || told == now:
 	case now:
-		a.opt.Notice(fmt.Sprintf("the Guard Agent is not available (%v): what rules cannot tell is decided by the fallback until it is back", err))
+		tell(fmt.Sprintf("the Guard Agent is not available (%v): what rules cannot tell is decided by the fallback until it is back", err))
 	default:
-		a.opt.Notice("the Guard Agent is back")
+		tell("the Guard Agent is back")
 	}
 }

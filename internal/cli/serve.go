@@ -77,13 +77,8 @@ func serve(s streams, args []string) (int, error) {
 		return 0, err
 	}
 	o.log = logger(s.stderr, *form, level, c.Redactor())
-	c.Notice = func(message string) {
-		if c.LLM.Use == "auto" { // nobody asked for it
-			o.log.Info(message)
-		} else {
-			o.log.Warn(message)
-		}
-	}
+	c.Notice = func(message string) { o.log.Warn(message) }
+	c.Remark = func(message string) { o.log.Info(message) }
 	if c.Profile == "yolo" {
 		o.log.Error("THE YOLO PROFILE IS ON: almost nothing is asked", "config", c.File)
 	}

@@ -50,6 +50,9 @@ type Config struct {
 	// Notice is told what a person should know once while the system runs; it
 	// may be nil.
 	Notice func(string)
+	// Remark is told what matters to nobody who did not ask: that no model server
+	// is there. It may be nil.
+	Remark func(string)
 	// State is the directory of the audit log, absolute.
 	State string
 	// StoreURL is the database of the store; empty means a file in State.

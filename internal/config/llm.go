@@ -234,7 +234,7 @@ func (c *Config) Agent(notice func(string)) (*agent.Agent, error) {
 	a, err := agent.New(agent.Options{
 		Host: c.LLM.BaseURL, AllowRemote: c.LLM.AllowRemote, APIKey: c.LLM.APIKey, Model: c.LLM.Model,
 		MaxTurns: c.LLM.MaxTurns, Deadline: c.LLM.Deadline, Scope: c.LLM.Scope, Once: !c.LLM.Wanted(), Insist: c.LLM.Insist, Scoring: c.LLM.Scoring,
-		SkillsIn: c.skillsIn, Home: c.Home, Notice: notice, Redact: c.known().Redact,
+		SkillsIn: c.skillsIn, Home: c.Home, Notice: notice, Absent: c.Remark, Redact: c.known().Redact,
 	})
 	if err != nil && c.File != "" {
 		err = fmt.Errorf("%s: %w", filepath.Base(c.File), err)
