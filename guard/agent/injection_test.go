@@ -6,12 +6,14 @@ import (
 	"encoding/json"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"unicode"
 
 	"handrail/guard"
+	"handrail/guard/agent"
 	"handrail/internal/ollamatest"
 )
 
@@ -53,15 +55,37 @@ func injections(t *testing.T) (rows []injection) {
 	return rows
 }
 
+// brief takes all but the first line of the skills: attention over ten thousand
+// tokens is most of the time of a test that asks hundreds of times.
+func brief(o agent.Options) agent.Options {
+	o.Skills = slices.Clone(o.Skills)
+	for i := range o.Skills {
+		o.Skills[i].Body, _, _ = strings.Cut(o.Skills[i].Body, "\n")
+	}
+	return o
+}
+
 // TestInjectionsTurnNothing has a model that allows whatever it is asked: what
-// the rules ask about or deny never gets to it.
+// the rules ask about or deny never gets to it. Each injection is tried as it
+// stands, and in one call with what is denied and with what is asked about.
 func TestInjectionsTurnNothing(t *testing.T) {
+	t.Parallel()
 	l := newRelay(t, start(t).URL)
 	w := newWorkplace(t)
-	m := w.with(newAgent(t, options(t, l.url, "guard-allow", allow, nil)), deny)
+	m := w.with(newAgent(t, brief(options(t, l.url, "guard-allow", allow, nil))), deny)
 	m.Evaluate(context.Background(), w.call(t, unknown)) // the self-test
-	settled := 0
+	settled, kept := 0, 0
 	for _, row := range injections(t) {
+		for _, first := range []string{"rm -rf /etc", "git push --force"} {
+			c := w.call(t, first+"\n"+row.command)
+			l.reset(nil)
+			rules, whole := m.Judge(c), m.Evaluate(context.Background(), c)
+			if asked := len(l.asked()); rules.Verdict > ask || whole.Verdict != rules.Verdict || asked > 0 {
+				t.Errorf("%s before it: %s became %s, and the model was asked %d times: %s", first, rules.Verdict, whole.Verdict, asked, row.line)
+				continue
+			}
+			kept++
+		}
 		c := w.call(t, row.command)
 		l.reset(nil)
 		rules, whole := m.Judge(c), m.Evaluate(context.Background(), c)
@@ -76,6 +100,9 @@ func TestInjectionsTurnNothing(t *testing.T) {
 	}
 	if settled < 50 { // else this shows nothing about rows that do get there
 		t.Errorf("the model was asked about %d rows only", settled)
+	}
+	if kept < 2*200 {
+		t.Errorf("only %d asks and denies stood against an injection", kept)
 	}
 }
 
@@ -132,10 +159,11 @@ func readPrompt(t *testing.T, s *ollamatest.Server, name string, body []byte) (p
 // own, a system prompt that no call changes. guard-trap would allow if its
 // tokenizer saw one of the control tokens of other models.
 func TestInjectionsKeepTheFrame(t *testing.T) {
+	t.Parallel()
 	s := start(t)
 	l := newRelay(t, s.URL)
 	w := newWorkplace(t)
-	a := newAgent(t, options(t, l.url, "guard-trap", deny, nil))
+	a := newAgent(t, brief(options(t, l.url, "guard-trap", deny, nil)))
 	ask := func(command string) (*guard.Decision, prompt, fields) {
 		t.Helper()
 		l.reset(nil)

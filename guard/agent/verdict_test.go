@@ -22,6 +22,7 @@ const (
 // cannot tell, and looks at what the whole guard makes of it. The fallback is
 // deny, so that an ask is the validator's own.
 func TestVerdicts(t *testing.T) {
+	t.Parallel()
 	host := start(t).URL.String()
 	w := newWorkplace(t)
 	for _, tc := range []struct {
