@@ -53,10 +53,15 @@ func (s streams) pull(ctx context.Context, a *agent.Agent) error {
 // is there, it offers to download it: that is all that a first use needs.
 func (s streams) checked(ctx context.Context, a *agent.Agent) (*agent.Report, error) {
 	report, err := a.Check(ctx)
-	if !errors.Is(err, agent.ErrModel) || !isTerminal(s.stdin) || !isTerminal(s.stderr) {
+	if !errors.Is(err, agent.ErrModel) {
 		return report, err
 	}
-	fmt.Fprintf(s.stderr, "The Guard Agent's model %s is not installed. Download it now? [y/N] ", a.Model())
+	tty := s.terminal()
+	if tty == nil {
+		return report, err
+	}
+	s.stderr = tty
+	fmt.Fprintf(tty, "The Guard Agent's model %s is not installed. Download it now? [y/N] ", a.Model())
 	line, _ := bufio.NewReader(s.stdin).ReadString('\n') // no line is no
 	if answer := strings.ToLower(strings.TrimSpace(line)); answer != "y" && answer != "yes" {
 		return report, err

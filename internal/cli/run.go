@@ -78,17 +78,31 @@ func run(s streams, args []string) (int, error) {
 	return s.outcome(res), nil
 }
 
-// asker asks at the terminal that standard input is, also where standard error
-// goes elsewhere. Without one it reaches nobody.
+// asker asks at the terminal. Without one it reaches nobody.
 func (s streams) asker() *terminal.Channel {
+	tty := s.terminal()
 	c := &terminal.Channel{In: s.stdin, Out: s.stderr, Visible: text.Visible}
-	here := isTerminal(s.stdin)
-	if here && !isTerminal(s.stderr) {
-		tty, err := os.OpenFile("/dev/tty", os.O_WRONLY, 0) // open until the program ends
-		c.Out, here = tty, err == nil
+	if tty != nil {
+		c.Out = tty
 	}
-	c.Interactive = func() bool { return here }
+	c.Interactive = func() bool { return tty != nil }
 	return c
+}
+
+// terminal is where the person at standard input reads: standard error, or the
+// terminal itself where that goes elsewhere. Nil: nobody is there.
+func (s streams) terminal() io.Writer {
+	switch {
+	case !isTerminal(s.stdin):
+		return nil
+	case isTerminal(s.stderr):
+		return s.stderr
+	}
+	tty, err := os.OpenFile("/dev/tty", os.O_WRONLY, 0) // open until the program ends
+	if err != nil {
+		return nil
+	}
+	return tty
 }
 
 // outcome prints what became of a call and returns the exit code.
