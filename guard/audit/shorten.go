@@ -46,6 +46,13 @@ func (l *Log) shorten(r *Record) Record {
 // string.
 func Redacted(raw json.RawMessage) json.RawMessage { return redacted(raw, short) }
 
+// RedactedBy is Redacted, after known has taken out what it knows of.
+func RedactedBy(known func(string) string) func(json.RawMessage) json.RawMessage {
+	return func(raw json.RawMessage) json.RawMessage {
+		return redacted(raw, func(s string) string { return short(known(s)) })
+	}
+}
+
 func redacted(raw json.RawMessage, short func(string) string) json.RawMessage {
 	if len(raw) == 0 {
 		return nil

@@ -16,7 +16,7 @@ import (
 // OpenStore opens what outlives a process: grants, calls that wait, history.
 // Where it cannot be opened there is no server: the error says what to do.
 func (c *Config) OpenStore() (*store.Store, error) {
-	s, err := store.Open(context.Background(), store.Options{Place: c.storePlace(), Redact: audit.Redacted,
+	s, err := store.Open(context.Background(), store.Options{Place: c.storePlace(), Redact: audit.RedactedBy(c.known().Redact),
 		AlwaysFor: c.Approval.GrantExpiry, WaitFor: c.Approval.PendingExpiry})
 	if err != nil {
 		return nil, fmt.Errorf("%w (what is approved cannot be kept without it)", err)

@@ -21,7 +21,7 @@ func DefaultText(schema string) string {
 	paragraph(&b, "# ", "Handrail's configuration: $XDG_CONFIG_HOME/handrail/config.yaml (~/.config/handrail/config.yaml), or a file named by --config. "+
 		"It must be yours, not writable by others, and outside every workspace. To set something, take the # away from its line and from those of its sections. "+
 		"`handrail config check` reads the file, `handrail config show` prints what holds and where it comes from.")
-	paragraph(&b, "# ", "A project's .handrail/config.yaml has the same settings, without roots, state and llm: it can tighten, and after `handrail trust` free hosts and set the fallback. "+
+	paragraph(&b, "# ", "A project's .handrail/config.yaml has the same settings, without roots, state, store, llm, http, principals and audit: it can tighten, and after `handrail trust` free hosts and set the fallback. "+
 		"What "+ManagedFile+" sets, nobody loosens. HANDRAIL_PROFILE and the like (the setting's path in capitals) tighten too.")
 	defaults(&b, tree(), "")
 	return b.String()
