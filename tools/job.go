@@ -74,6 +74,12 @@ func (j *job) run(ctx context.Context) *Result {
 	if err != nil {
 		return j.invalid(err)
 	}
+	if d := j.overfull(facts); d != nil {
+		if err := j.recordDecision(d, facts); err != nil {
+			return j.unrecorded(err)
+		}
+		return j.refuse(d)
+	}
 	d, err := j.judge(ctx, facts)
 	if err != nil {
 		return j.unrecorded(err)

@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -100,5 +101,31 @@ func TestRedactedEverywhere(t *testing.T) {
 	}
 	if !strings.Contains(results[0].Stdout, "[redacted]") || !strings.Contains(results[1].Content, "[redacted]") {
 		t.Errorf("%+v %+v", results[0], results[1])
+	}
+}
+
+// Where the disk has no room, what would write is refused; looking and removing
+// are not.
+func TestQuota(t *testing.T) {
+	b := newBench(t)
+	full := errors.New("700 MiB of 600")
+	b.Quota = func() error { return full }
+	b.write(t, "old.txt", "x")
+	for _, source := range []string{"echo x > new.txt", "cp old.txt new.txt", "make", "./unread", "cat old.txt | tee new.txt", "pip install x"} {
+		if res := b.bash(t, source, nil); res.Rule != "limits/disk" || res.ExitCode != nil || exists(b.root+"/new.txt") {
+			t.Errorf("%s: %s", source, res.Text)
+		}
+	}
+	if res := b.call(t, Write, map[string]any{"path": "new.txt", "content": "x"}, nil); res.Rule != "limits/disk" || exists(b.root+"/new.txt") {
+		t.Errorf("%s", res.Text)
+	}
+	for _, source := range []string{"ls -la", "cat old.txt", "rm old.txt"} {
+		if res := b.bash(t, source, nil); res.Rule == "limits/disk" {
+			t.Errorf("%s: %s", source, res.Text)
+		}
+	}
+	full = nil
+	if res := b.bash(t, "echo x > new.txt", nil); res.ExitCode == nil || !exists(b.root+"/new.txt") {
+		t.Errorf("with room: %s", res.Text)
 	}
 }

@@ -56,6 +56,9 @@ type Toolbox struct {
 	// Shared says that the server is others' too, whatever a person approves for
 	// this one: nothing runs outside the sandbox or on the host's network.
 	Shared bool
+	// Quota says by an error that the disk has no room for what calls would write;
+	// nil bounds nothing.
+	Quota func() error
 	// Redact takes secrets out of what results and questions show; nil takes none.
 	Redact func(string) string
 	// History keeps what calls could destroy, so that they can be undone; nil

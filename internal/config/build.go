@@ -117,7 +117,7 @@ func (s *System) open(shared *Shared) error {
 		return err
 	}
 	s.Toolbox = &tools.Toolbox{RateLimit: s.live.rateLimit, Ledger: held, History: kept, Guard: s.Guard, Reader: s.Reader, Audit: s.Log, AskTimeout: c.Approval.AskTimeout,
-		Shared: c.Principal != "", Redact: c.redact()}
+		Shared: c.Principal != "", Redact: c.redact(), Quota: c.quota()}
 	s.Held = c.Contain(s.Reader.Env)
 	return c.contain(s.Held, s.Guard, s.Toolbox)
 }

@@ -104,7 +104,7 @@ func hostingFields() []field {
 				count("body", "MiB of a request.", "16", 256, func(l *HTTPLimits) *int { return &l.Body }),
 				setting("farewell", "How long running calls have to end when the server closes.", "30s",
 					func(c *Config) *time.Duration { return &c.HTTP.Limits.Farewell }, span(time.Second, 10*time.Minute), least[time.Duration]))),
-		setting("principals", "Whom the server serves: a name with a workspace, how the caller is known (subjects of the OpenID provider, names in client certificates; tokens are made by `handrail token create --principal NAME`), "+
+		setting("principals", "Whom the server serves: a name with a workspace, how the caller is known (subjects of the OpenID provider, names in client certificates; tokens are made by `handrail token create --principal NAME`), disk in MiB of workspace and home, user (the Unix user as whom the server must run), "+
 			"and settings that hold for it alone: hosts, profile, fallback, levels, default_deny, tools, protected_files, security, approval, sandbox.", "{alice: {workspace: /srv/handrail/alice, profile: strict}}",
 			func(c *Config) *Principals { return &c.Principals }, principals(), first[Principals]),
 		section("audit", "The record of every decision.",

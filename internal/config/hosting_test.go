@@ -1,6 +1,7 @@
 package config
 
 import (
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -141,4 +142,52 @@ func TestHostingIsPrivate(t *testing.T) {
 			t.Errorf("%s can be set by others than the user's own file", path)
 		}
 	})
+}
+
+// A principal's quota counts what its directories take, and is open again when
+// something was removed.
+func TestQuota(t *testing.T) {
+	c, home := hostOf(t, "principals: {alice: {workspace: WORK/alice, disk: 3}, bob: {workspace: WORK/bob}}\n")
+	if err := c.CheckPrincipals(); err != nil {
+		t.Fatal(err)
+	}
+	of := func(name string) func() error {
+		t.Helper()
+		p, err := c.For(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p.quota()
+	}
+	if of("bob") != nil {
+		t.Error("bob has a quota that nobody set")
+	}
+	file := filepath.Join(home, "work/alice/deep/file")
+	write(t, file, strings.Repeat("x", 2<<20))
+	if err := of("alice")(); err != nil {
+		t.Error(err)
+	}
+	write(t, filepath.Join(c.homeOf("alice"), "more"), strings.Repeat("x", 2<<20))
+	if err := of("alice")(); err == nil || !strings.Contains(err.Error(), "3 are allowed") {
+		t.Error(err)
+	}
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	if err := of("alice")(); err != nil {
+		t.Error(err)
+	}
+}
+
+// The home directory of a user without one is no reason to hide the machine.
+func TestRootIsNoHome(t *testing.T) {
+	c, _ := hostOf(t, "principals: {alice: {workspace: WORK/alice}}\n")
+	alice, err := c.For("alice")
+	if err != nil {
+		t.Fatal(err)
+	}
+	alice.operator = "/"
+	if list := alice.hidden(); slices.Contains(list, "/usr") || slices.Contains(list, "/etc") {
+		t.Error(list)
+	}
 }

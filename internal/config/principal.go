@@ -30,6 +30,8 @@ type Principal struct {
 	Subjects, Certificates []string
 	// User is the Unix user whom the server must run as; empty: any.
 	User string
+	// Disk is how many MiB workspace and home may take together; zero: any.
+	Disk int
 
 	own  *layer // its own settings
 	text string // as written, as JSON
@@ -102,6 +104,8 @@ func (c *Config) principal(n *yaml.Node) (*Principal, error) {
 			p.Subjects, err = list.read(c, value)
 		case "certificates":
 			p.Certificates, err = list.read(c, value)
+		case "disk":
+			p.Disk, err = number(1, 1<<30).read(c, value)
 		case "user":
 			p.User, err = name.read(c, value)
 		default:
@@ -242,7 +246,10 @@ func (c *Config) hidden() []string {
 	if t == nil {
 		return nil
 	}
-	list := append(t.Others, rest(c.operator, t.Own)...)
+	list := t.Others
+	if c.operator != "/" { // a user without a home
+		list = append(list, rest(c.operator, t.Own)...)
+	}
 	for _, name := range sandbox.DefaultCredentials {
 		list = append(list, filepath.Join(c.operator, name))
 	}
