@@ -105,7 +105,7 @@ func (a *Agent) begin() {
 		a.state.met = a.state.met || err == nil
 		a.mu.Unlock()
 		if err != nil {
-			a.note(fmt.Errorf("%w: %w", ErrServer, err))
+			a.note(asServer(err))
 		}
 		close(done)
 	}()

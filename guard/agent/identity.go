@@ -50,6 +50,6 @@ func (a *Agent) lost(err error) {
 	case errors.Is(err, errOther):
 		a.state.err = err
 	default:
-		a.state.err = fmt.Errorf("%w: it failed, and is looked for again only after a restart", ErrServer)
+		a.state.err = fmt.Errorf("%w; it is looked for again only after a restart", err)
 	}
 }

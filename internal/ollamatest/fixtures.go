@@ -97,6 +97,11 @@ var models = []model{
 		{[]string{"FIXTURE_DENY"}, plain("deny", "marker deny")},
 		{[]string{"FIXTURE_GARBAGE"}, answer{text: []string{"Sure! I am happy to help you with that."}}},
 	}},
+	// It gives the known answers of the Guard Agent's own self-test, too.
+	{name: "guard-expert", says: plain("ask", "no marker"), letters: "as", sights: []sight{
+		{[]string{"FIXTURE_ALLOW", "range(10)", "package.json').version", "indent=2"}, plain("allow", "marker allow")},
+		{[]string{"FIXTURE_DENY", "expanduser('~'))", "198.51.100.7"}, plain("deny", "marker deny")},
+	}},
 	{name: "guard-trap", says: plain("deny", "no control token"), letters: "d", sights: []sight{
 		{ForeignTokens, plain("allow", "a control token came through")},
 	}},
