@@ -15,10 +15,7 @@ import (
 	"handrail/mcpserver/auth"
 )
 
-const (
-	maxBody  = 16 << 20
-	bodyTime = 30 * time.Second // for the whole of a request's body
-)
+const maxBody = 16 << 20
 
 // ServeHTTP looks at every request before anything else does: where it comes
 // from, who sends it, what it is. (MCP 2026-07-28, streamable HTTP: Origin must
@@ -34,6 +31,8 @@ func (h *Host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}()
 	w.Header().Set("X-Content-Type-Options", "nosniff")
+	// Also of a request that is refused, the server reads the rest of the body.
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(h.wait().body))
 	switch {
 	case !h.named(r.Host):
 		http.Error(w, "this server is not known by that name", http.StatusMisdirectedRequest)
@@ -123,10 +122,11 @@ func (h *Host) enter(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "this principal is not served", http.StatusForbidden)
 		return
 	}
-	if r.Method == http.MethodPost && !h.body(w, r) {
+	if !h.body(w, r) {
 		return
 	}
-	server.ServeHTTP(&patient{w, http.NewResponseController(w)}, r)
+	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // streams may be silent for long
+	server.ServeHTTP(&patient{w, http.NewResponseController(w), h.wait().write}, r)
 }
 
 // refuse answers a request of which is not known who sends it. Why is for the
@@ -156,8 +156,16 @@ func (h *Host) refuse(w http.ResponseWriter, r *http.Request, err error) {
 }
 
 // body reads the message of a POST and reports whether it may go on. Only JSON
-// is taken: anything else a page could send without being asked (CORS).
+// is taken: anything else a page could send without being asked (CORS). Other
+// requests have none: while one is not read to its end, nobody sees that the
+// client has gone.
 func (h *Host) body(w http.ResponseWriter, r *http.Request) bool {
+	if r.Method != http.MethodPost {
+		if r.ContentLength != 0 {
+			http.Error(w, "this method takes no body", http.StatusBadRequest)
+		}
+		return r.ContentLength == 0
+	}
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
 		http.Error(w, "want application/json", http.StatusUnsupportedMediaType)
 		return false
@@ -166,10 +174,7 @@ func (h *Host) body(w http.ResponseWriter, r *http.Request) bool {
 	if most <= 0 {
 		most = maxBody
 	}
-	control := http.NewResponseController(w)
-	_ = control.SetReadDeadline(time.Now().Add(bodyTime))
 	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, most))
-	_ = control.SetReadDeadline(time.Time{})
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
@@ -188,10 +193,11 @@ func (h *Host) body(w http.ResponseWriter, r *http.Request) bool {
 type patient struct {
 	http.ResponseWriter
 	control *http.ResponseController
+	wait    time.Duration
 }
 
 func (p *patient) Write(b []byte) (int, error) {
-	_ = p.control.SetWriteDeadline(time.Now().Add(slow))
+	_ = p.control.SetWriteDeadline(time.Now().Add(p.wait))
 	return p.ResponseWriter.Write(b)
 }
 

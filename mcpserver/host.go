@@ -53,9 +53,21 @@ type Host struct {
 	Log      *slog.Logger
 
 	closing atomic.Bool
+	waits   waits
 
 	mu      sync.Mutex
 	tenants map[string]*tenant
+}
+
+// waits are for how long the host waits for a client: for a request's header, for
+// all of its body, and for a write, so that who reads no faster is dropped.
+type waits struct{ header, body, write time.Duration }
+
+func (h *Host) wait() waits {
+	if h.waits == (waits{}) {
+		return waits{header: 10 * time.Second, body: 30 * time.Second, write: 30 * time.Second}
+	}
+	return h.waits
 }
 
 // tenant is opened once; a failure is not kept.
@@ -79,7 +91,7 @@ func (h *Host) Serve(ctx context.Context, l net.Listener, t *tls.Config) error {
 	base, drop := context.WithCancel(context.WithoutCancel(ctx))
 	defer drop()
 	srv := &http.Server{Handler: h, TLSConfig: t,
-		ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
+		ReadHeaderTimeout: h.wait().header, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
 		BaseContext: func(net.Listener) context.Context { return base },
 		ErrorLog:    slog.NewLogLogger(h.log().Handler(), slog.LevelDebug),
 	}

@@ -15,10 +15,7 @@ import (
 // stdio: what the client posts to /message comes in, what goes out is an event
 // of the stream that it opened at /sse. So questions, notifications and
 // cancellation are the same. It speaks the era with sessions only.
-const (
-	keepAlive = 15 * time.Second // between comments on a silent stream
-	slow      = 30 * time.Second // for a write: who reads no faster is dropped
-)
+const keepAlive = 15 * time.Second // between comments on a silent stream
 
 // streams are the open SSE streams of a Server, by session. The zero value has
 // none.
@@ -156,9 +153,6 @@ func (e *events) event(name string, data []byte) error {
 	text := ": keep-alive\n\n"
 	if name != "" {
 		text = fmt.Sprintf("event: %s\ndata: %s\n\n", name, data)
-	}
-	if err := e.control.SetWriteDeadline(time.Now().Add(slow)); err != nil {
-		return err
 	}
 	if _, err := io.WriteString(e.to, text); err != nil {
 		return err
