@@ -48,6 +48,9 @@ func (b *bubble) boot(args []string, socket *os.File, part ...string) (*wrapper,
 	}
 	go func() {
 		defer close(w.gone)
+		if b.stage != nil { // it is the stage's to wait for
+			defer w.process.Release()
+		}
 		defer r.Close()
 		_, _ = io.Copy(w.said, r)
 	}()
