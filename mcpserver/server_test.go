@@ -22,6 +22,16 @@ import (
 const asServer = "HANDRAIL_TEST_SERVER_ROOT"
 
 func TestMain(m *testing.M) {
+	if code, handled := sandbox.Main(os.Args); handled { // a process inside of a sandbox
+		os.Exit(code)
+	}
+	if dir := os.Getenv(asLoaded); dir != "" {
+		if err := loaded(dir); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	root := os.Getenv(asServer)
 	if root == "" {
 		os.Exit(m.Run())
