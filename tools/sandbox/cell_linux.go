@@ -7,9 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"os"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 )
@@ -46,7 +48,7 @@ func (c *cell) start(ctx context.Context, p *Policy, cmd *Command, bounds *bound
 		return nil, errors.Join(ctx.Err(), err)
 	}
 	go h.listen(dec)
-	bounds.watch(func() []int { return descendants(c.pid) }, func() { h.End(0) })
+	bounds.watch(func() []int { return offspring(c.pid) }, func() { h.End(0) })
 	return h, nil
 }
 
@@ -182,6 +184,29 @@ func (h *held) shut() {
 		_ = h.bounds.release()
 		h.closed()
 	})
+}
+
+// offspring lists the process pid and what descends from it, from the kernel's own
+// lists of children: what that costs does not grow with other calls. While
+// children end, others may be left out; what must see all takes descendants.
+func offspring(pid int) []int {
+	all := []int{pid}
+	for i := 0; i < len(all); i++ {
+		dir := "/proc/" + strconv.Itoa(all[i]) + "/task"
+		threads, _ := os.ReadDir(dir) // it may have ended
+		for _, t := range threads {
+			list, err := os.ReadFile(dir + "/" + t.Name() + "/children")
+			if errors.Is(err, fs.ErrNotExist) && i == 0 && alive(pid) {
+				return descendants(pid) // a kernel without these lists
+			}
+			for _, f := range strings.Fields(string(list)) {
+				if n, err := strconv.Atoi(f); err == nil {
+					all = append(all, n)
+				}
+			}
+		}
+	}
+	return all
 }
 
 // descendants lists the process pid and all that descend from it.
