@@ -34,6 +34,8 @@ type confined struct {
 	box   sandbox.Sandbox
 	proxy egress.Ledger // what the proxy refused
 	roots []string
+	// shared says that the server is others' too.
+	shared bool
 }
 
 // confine finds what holds a call that may run, and with what power. An error
@@ -62,6 +64,8 @@ func (j *job) confine(ctx context.Context, facts *guard.Facts) (*confined, error
 	}
 	c := &confined{box: box, roots: j.call.Roots, plan: profile.plan(authority{facts: facts, roots: j.call.Roots, granted: d.Granted, escalate: escalate})}
 	if j.box.Shared {
+		c.shared = true
+		c.plan.narrow(profile.Home)
 		if err := c.plan.alone(); err != nil {
 			return nil, err
 		}
@@ -77,6 +81,14 @@ func (j *job) confine(ctx context.Context, facts *guard.Facts) (*confined, error
 		}
 	}
 	return c, c.network(j.box.Egress)
+}
+
+// narrow takes from a plan all that lies outside the workspace and home: on a
+// server that is others' too, naming a path gives nothing of it. So a command
+// that lists /tmp sees its own.
+func (p *plan) narrow(home string) {
+	outside := func(path string) bool { return home == "" || !below(path, []string{home}) }
+	p.policy.Read, p.policy.Write = slices.DeleteFunc(p.policy.Read, outside), slices.DeleteFunc(p.policy.Write, outside)
 }
 
 // alone says by an error why a plan gives more than a server has to give that is
@@ -198,7 +210,11 @@ func (c *confined) told(e *ending, res *Result) (notes []string) {
 	}
 	if seen := c.refusals(res.Stderr + "\n" + res.Stdout); len(seen) > 0 {
 		res.Sandbox.Refused = append(res.Sandbox.Refused, seen...)
-		notes = append(notes, "the sandbox refused: "+listed(seen)+". Name the path or host in the command itself, so that it can be judged, or repeat the call with `escalate`: \"why\", which asks a person for this one run with more power")
+		advice := "Name the path or host in the command itself, so that it can be judged, or repeat the call with `escalate`: \"why\", which asks a person for this one run with more power"
+		if c.shared {
+			advice = "Only the workspace is there on a server for several principals; name hosts in the command itself"
+		}
+		notes = append(notes, "the sandbox refused: "+listed(seen)+". "+advice)
 	}
 	return notes
 }

@@ -3,6 +3,7 @@ package tools
 import (
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -44,6 +45,28 @@ func TestNothingLeavesASharedServer(t *testing.T) {
 		if Apart(*e) != want {
 			t.Errorf("%+v keeps principals apart: %v", *e, !want)
 		}
+	}
+}
+
+// On a server that is others' too, a path outside that a command names is not
+// there for it.
+func TestNamingGivesNothing(t *testing.T) {
+	b, home := heldBench(t)
+	outside := resolved(t.TempDir())
+	if err := errors.Join(os.WriteFile(outside+"/data", []byte("theirs\n"), 0o644), os.WriteFile(home+"/own", []byte("mine\n"), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	command := "ls " + outside + " /tmp; cat " + outside + "/data; cat " + home + "/own"
+	if res := b.bash(t, command, nil); !strings.Contains(res.Stdout, "theirs") {
+		t.Fatalf("the test proves nothing: %s", res.Text)
+	}
+	b.Shared = true
+	res := b.bash(t, command, nil)
+	if res.ExitCode == nil || strings.Contains(res.Stdout, "theirs") || strings.Contains(res.Stdout, "data") {
+		t.Errorf("%s", res.Text)
+	}
+	if !strings.Contains(res.Stdout, "mine") {
+		t.Errorf("the own home directory: %s", res.Text)
 	}
 }
 
