@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -28,7 +29,11 @@ func self() []guard.Rule {
 				if c == nil {
 					continue
 				}
-				switch verdict, what := answers(c, e); verdict {
+				verdict, what := answers(c, e)
+				if m := typedAnswer.FindString(p.Facts.Script); verdict == guard.VerdictAllow && m != "" && typed(e) {
+					verdict, what = guard.VerdictDeny, m
+				}
+				switch verdict {
 				case guard.VerdictDeny:
 					p.Report(i, verdict, "this would answer for the user: "+what, "ask the user to run it in a terminal of their own")
 				case guard.VerdictAsk:
@@ -42,6 +47,9 @@ func self() []guard.Rule {
 // answers says whether a command, at one of its effects, is or may be one of
 // handrail's by which people answer; allow means that it is not.
 func answers(c *guard.Command, e guard.Effect) (v guard.Verdict, what string) {
+	if verb := started(c.Args); verb != "" && starts(e) {
+		return guard.VerdictDeny, "handrail " + verb
+	}
 	switch {
 	case strings.HasPrefix(strings.ToLower(c.Name), "handrail") && e.Kind == guard.Privilege:
 		if verb := answer(c.Args); verb != "" {
@@ -69,6 +77,41 @@ func answers(c *guard.Command, e guard.Effect) (v guard.Verdict, what string) {
 		}
 	}
 	return guard.VerdictAllow, ""
+}
+
+// typed reports whether e runs text that may stand anywhere in the call: in a
+// here-document, or in what is piped into a program.
+func typed(e guard.Effect) bool {
+	return e.Kind == guard.Persist || e.Kind == guard.Code && (e.Action == "inline" || e.Action == "stdin") || e.Kind == guard.Network && e.Action == "shell"
+}
+
+// starts reports whether what does e may start another program that its words
+// name: a debugger, an unlisted wrapper, a loader, a service, a container.
+func starts(e guard.Effect) bool {
+	switch e.Kind {
+	case guard.Unknown, guard.Code, guard.Persist, guard.System:
+		return true
+	case guard.Exec:
+		return e.Action != ""
+	case guard.Network:
+		return e.Action == "shell"
+	}
+	return false
+}
+
+// started is the word after handrail among the words, where it is one by which
+// people answer.
+func started(args []guard.Word) string {
+	for i := range args {
+		after := args[i+1:]
+		if len(after) > 0 && after[0].Text == "--" {
+			after = after[1:]
+		}
+		if strings.HasPrefix(strings.ToLower(path.Base(args[i].Text)), "handrail") && answer(after) != "" {
+			return answer(after)
+		}
+	}
+	return ""
 }
 
 // answer is the first of the words, where it is one by which people answer.

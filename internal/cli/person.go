@@ -24,7 +24,7 @@ func byPerson() error {
 	if err != nil {
 		return nil // no /proc here
 	}
-	for pid := os.Getppid(); pid > 1; {
+	for pid := os.Getppid(); pid > 0; { // the first process too: it may be the sandbox's own, or a server in a container
 		dir := "/proc/" + strconv.Itoa(pid)
 		if exe, err := os.Stat(dir + "/exe"); err == nil && os.SameFile(own, exe) && startsCommands(dir) {
 			return refusal
@@ -53,5 +53,5 @@ func byPerson() error {
 func startsCommands(dir string) bool {
 	line, err := os.ReadFile(dir + "/cmdline")
 	words := strings.Split(string(line), "\x00")
-	return err != nil || len(words) > 1 && slices.Contains([]string{serveCommand.name, runCommand.name, demoCommand.name}, words[1])
+	return err != nil || len(words) > 1 && slices.Contains([]string{serveCommand.name, runCommand.name, demoCommand.name, "sandbox-process"}, words[1])
 }

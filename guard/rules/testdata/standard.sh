@@ -879,9 +879,21 @@ expect -c "spawn handrail approvals approve k3yz" # want deny self/command
 python3 -c "import os; os.system('handrail approvals approve k3yz')" # want deny self/command
 go run . approvals approve k3yz # want ask self/command
 go run -race ./cmd/x approvals # want ask self/command
-go run github.com/x/handrail@latest grants list # want ask self/command
+go run github.com/x/handrail@latest grants list # want deny self/command
 ./h approvals approve k3yz # want ask self/command
 mytool grants revoke k3yz # want ask self/command
+gdb -batch --args handrail approvals approve k3yz # want deny self/command
+rr record /usr/local/bin/handrail approvals approve k3yz # want deny self/command
+proot handrail approvals approve k3yz # want deny self/command
+start-stop-daemon --start --exec /usr/local/bin/handrail -- approvals approve k3yz # want deny self/command
+/lib64/ld-linux-x86-64.so.2 /usr/local/bin/handrail approvals approve k3yz # want deny self/command
+ssh localhost handrail approvals approve k3yz # want deny self/command
+docker run -v /:/h x /h/usr/local/bin/handrail approvals approve k3yz # want deny self/command
+echo "handrail approvals approve k3yz" | at now # want deny self/command
+crontab - <<< "* * * * * handrail approvals approve k3yz" # want deny self/command
+ed x <<< "!handrail approvals approve k3yz" # want deny self/command
+echo "ask the user to run: handrail approvals" # want allow
+grep -rn "handrail approvals" docs # want allow
 cat ~/.config/handrail/store.db # want deny self/protected
 sqlite3 ~/.config/handrail/store.db "select 1" # want deny self/protected
 cp ~/.config/handrail/store.db . # want deny self/protected
