@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,10 +17,13 @@ type Pattern struct {
 	Dir       string   `json:"dir"`
 	Roots     []string `json:"roots"`
 	Principal string   `json:"principal,omitempty"`
+	// Background says that it was a job, which goes on after its call.
+	Background bool `json:"background,omitempty"`
 	// Commands are the commands, each once, as words: program and arguments.
 	Commands [][]string `json:"commands,omitempty"`
-	// Script is the whole text that runs, where it is more than plain commands
-	// one after the other: only the same text is covered then.
+	// Script is the whole text that runs, where it is more than one plain command:
+	// only the same text is covered then. What a command does hangs on those before
+	// it: on the directory they change to, on whether they succeed.
 	Script  string          `json:"script,omitempty"`
 	Effects []PatternEffect `json:"effects"`
 	// Rules are those that asked. Where another one asks later, it is asked.
@@ -83,7 +87,7 @@ func PatternOf(c *EvalContext, d *Decision) (*Pattern, error) {
 			return nil, err
 		}
 	}
-	p := &Pattern{Tool: c.ToolName, Dir: c.WorkingDir, Roots: c.Roots, Principal: c.Principal, Sources: f.Sources, Effects: patternEffects(f)}
+	p := &Pattern{Tool: c.ToolName, Dir: c.WorkingDir, Roots: c.Roots, Principal: c.Principal, Background: background(c), Sources: f.Sources, Effects: patternEffects(f)}
 	for _, e := range f.Effects {
 		if err := fixedEffect(f, e); err != nil {
 			return nil, err
@@ -183,46 +187,30 @@ func wordsOf(f *Facts) (commands [][]string) {
 	return commands
 }
 
-// plain reports whether the script is nothing but its commands one after the
-// other, in words that need no quotes: no redirection, no here-document, no
-// pipe, no assignment, no loop. Its commands then say all there is to say.
+// plain reports whether the script is nothing but one command in words that need
+// no quotes: no redirection, no here-document, no pipe, no assignment, no loop.
+// The command then says all there is to say.
 func plain(f *Facts) bool {
-	rest := strings.TrimSpace(f.Script)
-	for i, cmd := range f.Commands {
-		line := cmd.Name
-		for _, w := range cmd.Args {
-			line += " " + w.Text
-		}
-		if strings.Trim(line, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+:,./- ") != "" || strings.Contains(line, "  ") {
-			return false
-		}
-		var ok bool
-		if rest, ok = strings.CutPrefix(rest, line); !ok {
-			return false
-		}
-		if i == len(f.Commands)-1 {
-			return rest == ""
-		}
-		for _, sep := range []string{" && ", "; ", "\n"} {
-			if after, found := strings.CutPrefix(rest, sep); found {
-				rest, ok = after, true
-				break
-			}
-			ok = false
-		}
-		if !ok {
-			return false
-		}
+	if len(f.Commands) != 1 {
+		return false
 	}
-	return false
+	line := strings.Join(wordsOf(f)[0], " ")
+	return strings.TrimSpace(f.Script) == line && !strings.Contains(line, "  ") &&
+		strings.Trim(line, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+:,./- ") == ""
+}
+
+// background reports whether a call starts a job.
+func background(c *EvalContext) bool {
+	var args struct{ Background bool }
+	return json.Unmarshal(c.Input, &args) == nil && args.Background
 }
 
 // Covers reports whether the pattern answers for this call, on which d asks:
 // every command is one of the pattern's, every effect too, every rule that asks
-// asked then, and where more than plain commands were approved the text is the
+// asked then, and where more than one plain command was approved the text is the
 // same.
 func (p *Pattern) Covers(c *EvalContext, d *Decision) bool {
-	if p == nil || p.Tool == "" || p.Tool != c.ToolName || p.Dir != c.WorkingDir || p.Principal != c.Principal || !slices.Equal(p.Roots, c.Roots) {
+	if p == nil || p.Tool == "" || p.Tool != c.ToolName || p.Dir != c.WorkingDir || p.Principal != c.Principal || p.Background != background(c) || !slices.Equal(p.Roots, c.Roots) {
 		return false
 	}
 	now, err := PatternOf(c, d) // also: nothing that is to be asked about every time
@@ -252,6 +240,8 @@ func (p *Pattern) Covers(c *EvalContext, d *Decision) bool {
 func (p *Pattern) String() string {
 	var parts []string
 	switch {
+	case p.Script != "" && len(p.Script) <= 200 && !strings.Contains(strings.TrimSpace(p.Script), "\n"):
+		parts = []string{"exactly `" + strings.TrimSpace(p.Script) + "`"}
 	case p.Script != "":
 		parts = []string{"exactly this script"}
 	case len(p.Commands) == 0:
@@ -263,6 +253,9 @@ func (p *Pattern) String() string {
 		for _, words := range p.Commands {
 			parts = append(parts, "`"+strings.Join(words, " ")+"`")
 		}
+	}
+	if p.Background {
+		parts = append(parts, "as a job")
 	}
 	return strings.Join(parts, ", ") + " in " + p.Dir
 }

@@ -31,16 +31,16 @@ func askedCall(script string, effects ...guard.Effect) (*guard.EvalContext, *gua
 
 func TestPatternCovers(t *testing.T) {
 	write := guard.Effect{Kind: guard.Write, Target: "/opt/x", Exact: true, Command: 0, From: -1}
-	c, d := askedCall("mytool build; other x", write)
+	c, d := askedCall("mytool build", write)
 	p, err := guard.PatternOf(c, d)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s := p.String(); s != "`mytool build`, `other x` in /w" {
+	if s := p.String(); s != "`mytool build` in /w" {
 		t.Errorf("the preview is %q", s)
 	}
 	same := func(change func(*guard.EvalContext, *guard.Decision)) (*guard.EvalContext, *guard.Decision) {
-		c, d := askedCall("mytool build; other x", write)
+		c, d := askedCall("mytool build", write)
 		change(c, d)
 		return c, d
 	}
@@ -50,9 +50,9 @@ func TestPatternCovers(t *testing.T) {
 	}{
 		"the same":        {true, func(*guard.EvalContext, *guard.Decision) {}},
 		"another session": {true, func(c *guard.EvalContext, _ *guard.Decision) { c.Session = "later" }},
-		"less":            {true, func(c *guard.EvalContext, d *guard.Decision) { x, _ := askedCall("mytool build"); *c.Facts = *x.Facts }},
-		"other order": {true, func(c *guard.EvalContext, d *guard.Decision) {
-			x, _ := askedCall("other x && mytool build")
+		"a job": {false, func(c *guard.EvalContext, _ *guard.Decision) { c.Input = []byte(`{"command": "mytool build", "background": true}`) }},
+		"twice": {false, func(c *guard.EvalContext, d *guard.Decision) {
+			x, _ := askedCall("mytool build; mytool build")
 			*c.Facts = *x.Facts
 		}},
 		"other word": {false, func(c *guard.EvalContext, d *guard.Decision) { c.Facts.Commands[0].Args[0].Text = "publish" }},
@@ -60,8 +60,8 @@ func TestPatternCovers(t *testing.T) {
 			x, _ := askedCall("mytool build; mytool publish")
 			*c.Facts = *x.Facts
 		}},
-		"more than words":             {false, func(c *guard.EvalContext, d *guard.Decision) { c.Facts.Script = "mytool build <<E\nx\nE\nother x" }},
-		"another path of the program": {false, func(c *guard.EvalContext, d *guard.Decision) { c.Facts.Script = "/tmp/mytool build; other x" }},
+		"more than words":             {false, func(c *guard.EvalContext, d *guard.Decision) { c.Facts.Script = "mytool build <<E\nx\nE" }},
+		"another path of the program": {false, func(c *guard.EvalContext, d *guard.Decision) { c.Facts.Script = "/tmp/mytool build" }},
 		"another target":              {false, func(c *guard.EvalContext, d *guard.Decision) { c.Facts.Effects[0].Target = "/opt/y" }},
 		"another action":              {false, func(c *guard.EvalContext, d *guard.Decision) { c.Facts.Effects[0].Action = "append" }},
 		"not exact":                   {false, func(c *guard.EvalContext, d *guard.Decision) { c.Facts.Effects[0].Exact = false }},
@@ -86,6 +86,23 @@ func TestPatternCovers(t *testing.T) {
 	var none *guard.Pattern
 	if none.Covers(c, d) || new(guard.Pattern).Covers(c, d) {
 		t.Error("an empty pattern covers")
+	}
+}
+
+// Of several commands the whole text is the rule: what one does hangs on those
+// before it.
+func TestPatternOfSeveral(t *testing.T) {
+	p, err := guard.PatternOf(askedCall("cd sub; mytool build"))
+	if err != nil || p.String() != "exactly `cd sub; mytool build` in /w" {
+		t.Fatalf("%v, %v", p, err)
+	}
+	if !p.Covers(askedCall("cd sub; mytool build")) {
+		t.Error("the same text is not covered")
+	}
+	for _, other := range []string{"mytool build", "cd sub", "mytool build; cd sub", "cd sub && mytool build", "cd sub; cd sub; mytool build"} {
+		if p.Covers(askedCall(other)) {
+			t.Errorf("%s is covered", other)
+		}
 	}
 }
 
