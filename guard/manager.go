@@ -177,8 +177,10 @@ func (d *Decision) conclude() {
 		return
 	}
 	var reasons []string
+	seen := map[string]bool{}
 	for _, f := range d.Findings {
-		if f.Verdict == d.Verdict && !slices.Contains(reasons, f.Reason) {
+		if f.Verdict == d.Verdict && !seen[f.Reason] {
+			seen[f.Reason] = true
 			reasons = append(reasons, f.Reason)
 		}
 	}

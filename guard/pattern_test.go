@@ -50,7 +50,9 @@ func TestPatternCovers(t *testing.T) {
 	}{
 		"the same":        {true, func(*guard.EvalContext, *guard.Decision) {}},
 		"another session": {true, func(c *guard.EvalContext, _ *guard.Decision) { c.Session = "later" }},
-		"a job": {false, func(c *guard.EvalContext, _ *guard.Decision) { c.Input = []byte(`{"command": "mytool build", "background": true}`) }},
+		"a job": {false, func(c *guard.EvalContext, _ *guard.Decision) {
+			c.Input = []byte(`{"command": "mytool build", "background": true}`)
+		}},
 		"twice": {false, func(c *guard.EvalContext, d *guard.Decision) {
 			x, _ := askedCall("mytool build; mytool build")
 			*c.Facts = *x.Facts

@@ -96,6 +96,7 @@ func (m *Manager) overrule(c *EvalContext, built, user []Finding) (counts, overr
 		f.Overruled = why
 		overruled = append(overruled, f)
 	}
+	counts = make([]Finding, 0, len(user))
 	replaced := map[int]string{} // index in built: the rule that stands in
 	for _, f := range user {
 		about := f.Effect >= 0 && f.Effect < len(c.Facts.Effects)
@@ -121,7 +122,7 @@ func (m *Manager) overrule(c *EvalContext, built, user []Finding) (counts, overr
 		}
 		counts = append(counts, f)
 	}
-	var stays []Finding
+	stays := make([]Finding, 0, len(built)+len(counts))
 	for i, g := range built {
 		if by, ok := replaced[i]; ok {
 			drop(g, by+" stands in for it")

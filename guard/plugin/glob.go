@@ -10,8 +10,8 @@ import (
 // for one of some. Every other character stands for itself.
 type glob struct {
 	text  string
-	exact *regexp.Regexp // as written
-	loose *regexp.Regexp // whatever the case of letters
+	exact *regexp.Regexp // as written; nil where no character is special
+	loose *regexp.Regexp // whatever the case of letters; nil too
 	head  string         // folded: what stands before the first special character
 }
 
@@ -53,10 +53,13 @@ func newGlob(text string) (*glob, error) {
 		}
 	}
 	g := &glob{text: text, head: text}
-	if at := strings.IndexAny(text, "*?["); at >= 0 {
+	at := strings.IndexAny(text, "*?[")
+	if at >= 0 {
 		g.head = text[:at]
 	}
-	g.head = fold(g.head)
+	if g.head = fold(g.head); at < 0 { // most are plain: a thousand guards must cost little
+		return g, nil
+	}
 	var err error
 	if g.exact, err = regexp.Compile(`(?s)\A` + b.String() + `\z`); err != nil {
 		return nil, fmt.Errorf("%q: want *, ?, [abc] or [a-z]", text)
@@ -91,10 +94,18 @@ func (g *glob) literal() string {
 }
 
 // covers reports whether the pattern is met by s as written.
-func (g *glob) covers(s string) bool { return g.exact.MatchString(s) }
+func (g *glob) covers(s string) bool {
+	if g.exact == nil {
+		return s == g.text
+	}
+	return g.exact.MatchString(s)
+}
 
 // touches reports whether the pattern is met by s in any case of letters.
 func (g *glob) touches(s string) bool {
+	if g.loose == nil {
+		return fold(s) == g.head
+	}
 	return strings.HasPrefix(fold(s), g.head) && g.loose.MatchString(s)
 }
 

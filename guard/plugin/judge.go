@@ -1,7 +1,6 @@
 package plugin
 
 import (
-	"fmt"
 	"path"
 	"regexp"
 	"slices"
@@ -52,7 +51,7 @@ func (j *judging) pattern(p *pattern) {
 // say reports one finding of a pattern.
 func (j *judging) say(p *pattern, effect int, verdict guard.Verdict, reason string) {
 	f := guard.Finding{Verdict: verdict, Effect: effect, Reason: reason, Instead: p.instead,
-		Source: j.g.at(p.line), Untrusted: j.g.Project && !j.g.Trusted}
+		Source: p.source, Untrusted: j.g.Project && !j.g.Trusted}
 	if len(p.insteadOf) == 0 {
 		j.pass.Add(f)
 	}
@@ -193,7 +192,7 @@ func (j *judging) facts(p *pattern) {
 // deny becomes a question there, and later patterns may still be sure.
 func (j *judging) found(p *pattern, effect int, c chance) {
 	if c == maybe && p.verdict == guard.VerdictDeny {
-		j.say(p, effect, guard.VerdictAsk, fmt.Sprintf("this may be denied, which cannot be told before it runs: %s", p.reason))
+		j.say(p, effect, guard.VerdictAsk, p.unsure)
 		return
 	}
 	j.say(p, effect, p.verdict, p.reason)

@@ -15,8 +15,10 @@ import (
 // a glob on the names of files, or conditions on facts; and what it says.
 type pattern struct {
 	line            int
+	source          string // file:line
 	verdict         guard.Verdict
 	reason, instead string
+	unsure          string // the reason where it may be so only
 	insteadOf       []string
 
 	match   *regexp.Regexp // nil: does not speak about text; allow: matches the whole of it
@@ -33,6 +35,7 @@ const maxProgram = 5000
 // pattern reads one pattern from its fields.
 func (r *reading) pattern(at *yaml.Node, values map[string]*yaml.Node) (p pattern, err error) {
 	p.line = r.line + at.Line
+	p.source = r.g.at(p.line)
 	if err := r.verdict(&p, at, values); err != nil {
 		return p, err
 	}
@@ -96,6 +99,7 @@ func (r *reading) verdict(p *pattern, at *yaml.Node, values map[string]*yaml.Nod
 		}
 	}
 	p.reason = cmp.Or(strings.Join(strings.Fields(p.reason), " "), "the guard "+r.g.ID+" is about this")
+	p.unsure = "this may be denied, which cannot be told before it runs: " + p.reason
 	if n := values["instead_of"]; n != nil {
 		return r.standsFor(p, n)
 	}

@@ -63,8 +63,9 @@ func (s *set) rules(c *guard.EvalContext) []guard.Rule {
 		return nil
 	}
 	v := newView(c, s.home)
-	var rules []guard.Rule
-	for _, i := range s.index.candidates(v) {
+	candidates := s.index.candidates(v)
+	rules := make([]guard.Rule, 0, len(candidates)+len(s.faults))
+	for _, i := range candidates {
 		if g := s.guards[i]; !g.Off {
 			rules = append(rules, g.rule(v))
 		}

@@ -122,7 +122,7 @@ func (s *Store) set(roots []string) *set {
 }
 
 // refresh looks whether files of a tree changed, and reads them again. Looking
-// takes at most a twentieth of the time.
+// takes at most a fiftieth of the time.
 func (s *Store) refresh(t *tree) (changed bool) {
 	began := time.Now()
 	if began.Before(t.next) {
@@ -130,7 +130,7 @@ func (s *Store) refresh(t *tree) (changed bool) {
 	}
 	defer func() {
 		end := time.Now()
-		t.next = end.Add(min(20*end.Sub(began), 2*time.Second))
+		t.next = end.Add(min(50*end.Sub(began), 2*time.Second))
 	}()
 	sources, done := s.sources(t)
 	defer done()

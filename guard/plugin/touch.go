@@ -36,7 +36,7 @@ func (w *when) touchesPath(v *view, e *guard.Effect) chance {
 		}
 		return no
 	}
-	typed := v.written(e)
+	typed := v.writtenOnce(e)
 	all := e.Exact && takesAll(e)
 	if w.path.touches(v.Roots, e.Target, all) || typed != "" && w.path.touches(v.Roots, typed, all) {
 		return sure

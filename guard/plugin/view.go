@@ -19,7 +19,8 @@ type view struct {
 	texts     []words  // of each command
 	languages []string // that the call gives code of
 	hidden    bool     // something about it cannot be known
-	open      kindSet  // of effects whose target is not known exactly, or has more below it
+	typed     map[*guard.Effect]string
+	open      kindSet // of effects whose target is not known exactly, or has more below it
 }
 
 // kindSet is a set of kinds: a bit for each.
@@ -101,6 +102,19 @@ func (v *view) command(e *guard.Effect) *guard.Command {
 		return nil
 	}
 	return &v.Facts.Commands[e.Command]
+}
+
+// writtenOnce is written, which many guards ask for.
+func (v *view) writtenOnce(e *guard.Effect) string {
+	w, ok := v.typed[e]
+	if !ok {
+		if v.typed == nil {
+			v.typed = map[*guard.Effect]string{}
+		}
+		w = v.written(e)
+		v.typed[e] = w
+	}
+	return w
 }
 
 // written is where the path of e is as it was typed, without following links;

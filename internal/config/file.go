@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -29,6 +30,9 @@ type layer struct {
 	project bool // of a project: private settings are errors
 }
 
+// yamlLine begins an error of the YAML reader.
+var yamlLine = regexp.MustCompile(`^line (\d+): `)
+
 // parse reads data as the settings of a file. Every error names file:line.
 // Paths in it are those of the user of c.
 func (c *Config) parse(file string, data []byte) (*layer, error) {
@@ -43,7 +47,11 @@ func (c *Config) parseInto(l *layer, data []byte) (*layer, error) {
 	if err := dec.Decode(&doc); errors.Is(err, io.EOF) {
 		return l, nil // nothing but comments
 	} else if err != nil {
-		return nil, fmt.Errorf("%s: %s", file, strings.TrimPrefix(err.Error(), "yaml: "))
+		said := strings.TrimPrefix(err.Error(), "yaml: ")
+		if m := yamlLine.FindStringSubmatch(said); m != nil {
+			return nil, fmt.Errorf("%s:%s: %s", file, m[1], said[len(m[0]):])
+		}
+		return nil, fmt.Errorf("%s:1: %s", file, said)
 	}
 	if err := dec.Decode(&yaml.Node{}); !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("%s: there must be one YAML document", file)

@@ -3,26 +3,32 @@ package laws
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
 	"testing"
+	"time"
 
 	"handrail/guard"
 	"handrail/guard/plugin"
 	"handrail/internal/config"
 )
 
+// forms are guards of each kind, with a number that makes them differ.
+var forms = []string{
+	"tool: Bash\npatterns:\n  - match: '\\btool%d (apply|destroy)\\b'\n    verdict: ask\n",
+	"tool: Write,Edit\npatterns:\n  - file_match: '*.ext%d'\n    verdict: ask\n",
+	"when: {effect: [write, delete], path: 'team%d/data/**'}\nverdict: deny\n",
+	"when: {effect: network, host: '*.prod%d.example.com'}\nverdict: deny\n",
+	"when: {command: deploy%d, args: [production, '**']}\nverdict: ask\n",
+	"tool: Bash\npatterns:\n  - match: 'run%d( [a-z]+)*'\n    verdict: allow\n",
+}
+
 // thousand are guards of the kinds that people write.
 func thousand(t testing.TB, b *bench) []*plugin.Guard {
 	t.Helper()
 	c := &config.Config{Home: "/home/dev"}
 	loader := c.Loader(b.judge)
-	forms := []string{
-		"tool: Bash\npatterns:\n  - match: '\\btool%d (apply|destroy)\\b'\n    verdict: ask\n",
-		"tool: Write,Edit\npatterns:\n  - file_match: '*.ext%d'\n    verdict: ask\n",
-		"when: {effect: [write, delete], path: 'team%d/data/**'}\nverdict: deny\n",
-		"when: {effect: network, host: '*.prod%d.example.com'}\nverdict: deny\n",
-		"when: {command: deploy%d, args: [production, '**']}\nverdict: ask\n",
-		"tool: Bash\npatterns:\n  - match: 'run%d( [a-z]+)*'\n    verdict: allow\n",
-	}
 	var all []*plugin.Guard
 	for i := range 1000 {
 		g, err := loader.Parse(context.Background(), fmt.Sprintf("guard-%d.yaml", i), fmt.Appendf(nil, forms[i%len(forms)], i))
@@ -34,25 +40,48 @@ func thousand(t testing.TB, b *bench) []*plugin.Guard {
 	return all
 }
 
-// A decision over the whole corpus beside a thousand guards, and without.
+// A decision over the whole corpus beside a thousand guards of the user's, as a
+// server has them: in files that are looked at again and again; and without.
 func BenchmarkThousandGuards(b *testing.B) {
 	bench := newBench(b)
 	rows := corpus(b)
-	policy := plugin.Policy(thousand(b, bench), "/home/dev")
+	c := &config.Config{Home: "/home/dev"}
+	dir := b.TempDir()
+	for i := range 1000 {
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("guard-%d.yaml", i)), fmt.Appendf(nil, forms[i%len(forms)], i), 0o600); err != nil {
+			b.Fatal(err)
+		}
+	}
+	live, err := plugin.Open(plugin.Options{Loader: c.Loader(bench.judge), User: []string{dir}})
+	if err != nil {
+		b.Fatal(err)
+	}
 	for _, n := range []int{0, 1000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			bench.judge.Guard.User = nil
 			if n > 0 {
-				bench.judge.Guard.User = func([]string) *guard.Policy { return policy }
+				bench.judge.Guard.User = live.Policy
 			}
+			began := processor(b)
 			for b.Loop() {
 				for _, r := range rows {
 					bench.read(r.Command)
 				}
 			}
+			b.ReportMetric(float64((processor(b)-began).Nanoseconds())/1e3/float64(b.N*len(rows)), "cpu-µs/decision")
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/1e3/float64(b.N*len(rows)), "µs/decision")
 		})
 	}
+}
+
+// processor is the processor time of this process: what others do on the machine
+// is not in it.
+func processor(b *testing.B) time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // Guards that are about something else change no verdict.

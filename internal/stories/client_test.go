@@ -27,6 +27,9 @@ import (
 //	alter                     change one character of the last state
 //	keep FILE, use FILE       write the last state to a file, take it from one
 //	list                      the names of the tools
+//	do COMMAND                run a command of the shell, as a person would meanwhile
+//	until VERDICT TOOL ARGUMENTS  the call again and again until this comes of it
+//	stays VERDICT TOOL ARGUMENTS  the call for a while: nothing else may come of it
 //
 // An answer is one of: once, session, deny, empty (an accept without a choice),
 // wrong (an accept with another word), decline, cancel, silent. Standard output
@@ -58,6 +61,8 @@ type client struct {
 	tool     string   // of the last call
 	args     json.RawMessage
 	state    string // of the last question (new era)
+	verdict  string // of the last result
+	quiet    bool   // results are not printed
 }
 
 type message struct {
@@ -185,6 +190,13 @@ func (c *client) step(line string) error {
 		return err
 	case "list":
 		return c.list()
+	case "do":
+		sh := exec.Command("sh", "-c", rest)
+		sh.Stdout, sh.Stderr = os.Stderr, os.Stderr
+		return sh.Run()
+	case "until", "stays":
+		want, call, _ := strings.Cut(rest, " ")
+		return c.again(want, call, word == "until")
 	}
 	return fmt.Errorf("%q is not a step", word)
 }

@@ -89,6 +89,27 @@ func (c *client) call(more map[string]any) error {
 	}
 }
 
+// again makes a call until the verdict is the one that is wanted, or for two
+// seconds in which it must be that all the time. The verdict is printed once.
+func (c *client) again(want, call string, until bool) error {
+	c.quiet = true
+	defer func() { c.quiet = false }()
+	began := time.Now()
+	for {
+		if err := c.step("call " + call); err != nil {
+			return err
+		}
+		switch took := time.Since(began); {
+		case until && c.verdict == want, !until && c.verdict == want && took > 2*time.Second:
+			fmt.Println(c.tool, want)
+			return nil
+		case !until && c.verdict != want, took > patience:
+			return fmt.Errorf("the verdict is %q", c.verdict)
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
 // asked prints a question and takes the next answer of the script.
 func (c *client) asked(message string) string {
 	fmt.Printf("%s asked\n", c.tool)
@@ -124,6 +145,9 @@ func (c *client) result(raw json.RawMessage) error {
 		return err
 	}
 	s := r.Structured
+	if c.verdict = s.Verdict; c.quiet {
+		return nil
+	}
 	line := c.tool + " " + s.Verdict
 	if s.Approval != "" {
 		line += " " + s.Approval
