@@ -1,4 +1,4 @@
-package mcpserver
+package mcpserver_test
 
 import (
 	"bufio"
@@ -29,6 +29,7 @@ import (
 
 	"handrail/internal/config"
 	"handrail/internal/testkit"
+	"handrail/mcpserver"
 )
 
 var (
@@ -38,7 +39,7 @@ var (
 	loadTier     = flag.String("load-tier", "auto", "the sandbox of TestLoad")
 )
 
-const asLoaded = "HANDRAIL_TEST_LOAD"
+func init() { mcpserver.Loaded = loaded }
 
 // figures are what the server tells of itself.
 type figures struct {
@@ -53,14 +54,14 @@ type figures struct {
 func loaded(dir string) error {
 	var mu sync.Mutex
 	var took []time.Duration
-	h := &Host{Farewell: 5 * time.Second, Authenticate: func(r *http.Request) (string, error) {
+	h := &mcpserver.Host{Farewell: 5 * time.Second, Authenticate: func(r *http.Request) (string, error) {
 		name := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
 		if name == "" {
 			return "", errors.New("nobody")
 		}
 		return name, nil
 	}}
-	h.Open = func(principal string) (*Tenant, error) {
+	h.Open = func(principal string) (*mcpserver.Tenant, error) {
 		c, err := config.Load("", []string{filepath.Join(dir, filepath.Base(principal))})
 		if err != nil {
 			return nil, err
@@ -70,21 +71,18 @@ func loaded(dir string) error {
 		if err != nil {
 			return nil, err
 		}
-		s, err := New(Options{Toolbox: sys.Toolbox, Roots: c.Roots, Principal: principal, Homes: []string{"/nonexistent"}})
+		s, err := mcpserver.New(mcpserver.Options{Toolbox: sys.Toolbox, Roots: c.Roots, Principal: principal, Homes: []string{"/nonexistent"}})
 		if err != nil {
 			return nil, err
 		}
-		s.mcp.AddTool(s.mcp.GetTool("safe_bash").Tool, func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			began := time.Now()
-			r, err := s.call(ctx, req)
+		s.Watch("safe_bash", func(req mcp.CallToolRequest, d time.Duration) {
 			if strings.Contains(req.GetString("command", ""), "rm -rf /") {
 				mu.Lock()
-				took = append(took, time.Since(began))
+				took = append(took, d)
 				mu.Unlock()
 			}
-			return r, err
 		})
-		return &Tenant{Server: s, Close: sys.Close}, nil
+		return &mcpserver.Tenant{Server: s, Close: sys.Close}, nil
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -232,13 +230,13 @@ func TestLoad(t *testing.T) {
 	for i := range 20 { // each principal's server opens, with what stays open
 		l.leave(i, l.connect(ctx, i))
 	}
-	until(t, "the end of these", func() bool { return l.figures("").Sessions == 0 })
+	mcpserver.Until(t, "the end of these", func() bool { return l.figures("").Sessions == 0 })
 	first := l.figures("opened")
 	clients := make([]*client.Client, *loadSessions)
 	for i := range clients {
 		clients[i] = l.connect(ctx, i)
 	}
-	until(t, "all sessions", func() bool { return l.figures("").Sessions == *loadSessions })
+	mcpserver.Until(t, "all sessions", func() bool { return l.figures("").Sessions == *loadSessions })
 
 	l.figures("connected")
 	var ran, failed atomic.Int64
@@ -307,7 +305,7 @@ func TestLoad(t *testing.T) {
 		l.leave(i, c)
 	}
 	http.DefaultClient.CloseIdleConnections()
-	until(t, "the end of all sessions", func() bool {
+	mcpserver.Until(t, "the end of all sessions", func() bool {
 		f := l.figures("")
 		return f.Sessions == 0 && f.Goroutines < first.Goroutines+20 && f.Processes <= first.Processes
 	})
@@ -348,7 +346,7 @@ func start(t *testing.T) *load {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(self)
-	cmd.Env = append(os.Environ(), asLoaded+"="+dir, "HOME="+filepath.Join(dir, "home"), "XDG_CONFIG_HOME=", "XDG_STATE_HOME=")
+	cmd.Env = append(os.Environ(), mcpserver.AsLoaded+"="+dir, "HOME="+filepath.Join(dir, "home"), "XDG_CONFIG_HOME=", "XDG_STATE_HOME=")
 	cmd.Stderr = t.Output()
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -370,7 +368,7 @@ func start(t *testing.T) *load {
 			if err != nil {
 				t.Errorf("the server ended with %v", err)
 			}
-		case <-time.After(2 * patience):
+		case <-time.After(2 * mcpserver.Patience):
 			t.Error("the server does not end")
 			_ = cmd.Process.Kill()
 		}

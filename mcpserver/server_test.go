@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mark3labs/mcp-go/mcp"
+
 	"handrail/guard"
 	"handrail/guard/audit"
 	"handrail/guard/command"
@@ -21,12 +23,32 @@ import (
 // The test binary is also the server that tests start as a process of its own.
 const asServer = "HANDRAIL_TEST_SERVER_ROOT"
 
+// What load_test.go needs, which is outside of the package: it reads configurations.
+const (
+	AsLoaded = "HANDRAIL_TEST_LOAD"
+	Patience = patience
+)
+
+// Loaded is the server that TestLoad loads.
+var Loaded func(dir string) error
+
+func Until(t testing.TB, what string, is func() bool) { t.Helper(); until(t, what, is) }
+
+// Watch tells how long each call of a tool took.
+func (s *Server) Watch(tool string, saw func(mcp.CallToolRequest, time.Duration)) {
+	s.mcp.AddTool(s.mcp.GetTool(tool).Tool, func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		began := time.Now()
+		defer func() { saw(req, time.Since(began)) }()
+		return s.call(ctx, req)
+	})
+}
+
 func TestMain(m *testing.M) {
 	if code, handled := sandbox.Main(os.Args); handled { // a process inside of a sandbox
 		os.Exit(code)
 	}
-	if dir := os.Getenv(asLoaded); dir != "" {
-		if err := loaded(dir); err != nil {
+	if dir := os.Getenv(AsLoaded); dir != "" {
+		if err := Loaded(dir); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
