@@ -118,9 +118,13 @@ func logPath(rest []string) (string, error) {
 		return "", err
 	}
 	if _, err := os.Stat(c.AuditLog()); errors.Is(err, os.ErrNotExist) {
-		return "", fmt.Errorf("there is no log at %s: nothing was decided yet", c.AuditLog())
+		return "", nothingYet(c.AuditLog())
 	}
 	return c.AuditLog(), nil
+}
+
+func nothingYet(path string) error {
+	return fmt.Errorf("there is no log at %s: nothing was decided yet", path)
 }
 
 func auditVerify(s streams, args []string) (int, error) {

@@ -19,14 +19,16 @@ import (
 
 var historyCommand = subcommand{
 	name:  "history",
-	usage: "[--json] [--limit N] [CALL]",
+	usage: "[--json] [--limit N] [--config FILE] [--principal NAME] [CALL]",
 	short: "list calls and what they changed",
 	doc: `Each line is a call: when, its ID, the tool, the verdict, what it changed
 (+ made, ~ changed, - removed), and the command or path. The last N are listed
 (default 20).
 
 With CALL, the ID or its beginning, everything that is known of that call: the
-files that it changed, and what was not kept, so that undo cannot bring it back.`,
+files that it changed, and what was not kept, so that undo cannot bring it back.
+
+--principal shows the calls of one principal of a server for a team.`,
 	run: historyList,
 }
 
@@ -56,6 +58,7 @@ type changeLine struct {
 func historyList(s streams, args []string) (int, error) {
 	f := newFlags("history")
 	asJSON, limit := f.Bool("json", false, ""), f.Int("limit", 20, "")
+	file, principal := f.String("config", "", ""), f.String("principal", "", "")
 	rest, err := f.operands(args, 0, 1)
 	if err != nil {
 		return 0, err
@@ -63,22 +66,22 @@ func historyList(s streams, args []string) (int, error) {
 	if *limit < 1 {
 		return 0, usagef("--limit must be at least 1")
 	}
-	c, err := config.Load("", nil)
+	c, err := whose(*file, *principal)
 	if err != nil {
 		return 0, err
 	}
-	path, err := logPath(nil)
-	if err != nil {
-		return 0, err
+	path := c.AuditLog()
+	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
+		return 0, nothingYet(path)
 	}
 	kept, err := history.Open(c.History(), history.Limits{})
 	if err != nil {
 		return 0, err
 	}
 	if len(rest) == 1 {
-		return historyOf(s, kept, path, rest[0], *asJSON)
+		return historyOf(s, kept, path, rest[0], *principal, *asJSON)
 	}
-	calls, err := pastCalls(path, func(string) bool { return true }, *limit)
+	calls, err := pastCalls(path, *principal, func(string) bool { return true }, *limit)
 	if err == nil {
 		err = join(kept, calls)
 	}
@@ -95,8 +98,8 @@ func historyList(s streams, args []string) (int, error) {
 }
 
 // historyOf shows one call.
-func historyOf(s streams, kept *history.Store, log, id string, asJSON bool) (int, error) {
-	calls, err := pastCalls(log, func(call string) bool {
+func historyOf(s streams, kept *history.Store, log, id string, principal string, asJSON bool) (int, error) {
+	calls, err := pastCalls(log, principal, func(call string) bool {
 		return strings.HasPrefix(call, id) || strings.HasPrefix(strings.TrimPrefix(call, "call-"), id)
 	}, 2)
 	switch {
@@ -123,12 +126,16 @@ func historyOf(s streams, kept *history.Store, log, id string, asJSON bool) (int
 }
 
 // pastCalls reads from the log the last calls, at most n, whose ID is wanted.
-func pastCalls(path string, wanted func(call string) bool, n int) ([]*past, error) {
+func pastCalls(path, principal string, wanted func(call string) bool, n int) ([]*past, error) {
 	var calls []*past
 	byID := map[string]*past{}
-	err := audit.Tail(context.Background(), path, -1, false, func(line []byte) error {
+	files, err := audit.Files(path)
+	if err != nil {
+		return nil, err
+	}
+	each := func(line []byte) error {
 		var r audit.Record
-		if json.Unmarshal(line, &r) != nil || r.CallID == "" || !wanted(r.CallID) {
+		if json.Unmarshal(line, &r) != nil || r.CallID == "" || principal != "" && r.Principal != principal || !wanted(r.CallID) {
 			return nil
 		}
 		p := byID[r.CallID]
@@ -142,8 +149,13 @@ func pastCalls(path string, wanted func(call string) bool, n int) ([]*past, erro
 		}
 		p.add(&r)
 		return nil
-	})
-	return calls, err
+	}
+	for _, file := range files {
+		if err := audit.Tail(context.Background(), file, -1, false, each); err != nil {
+			return nil, err
+		}
+	}
+	return calls, nil
 }
 
 // add takes what one record tells.
@@ -159,6 +171,15 @@ func (p *past) add(r *audit.Record) {
 	case audit.Outcome:
 		p.ExitCode, p.Error = r.ExitCode, r.Error
 	}
+}
+
+// whose is the configuration that a file makes, or under it that of a principal.
+func whose(file, principal string) (*config.Config, error) {
+	c, err := config.Load(file, nil)
+	if err != nil || principal == "" {
+		return c, err
+	}
+	return c.For(principal)
 }
 
 // join adds what the history kept for the calls, which are in the order of time.

@@ -12,13 +12,12 @@ import (
 	"syscall"
 
 	"handrail/guard/audit"
-	"handrail/internal/config"
 	"handrail/tools/history"
 )
 
 var undoCommand = subcommand{
 	name:  "undo",
-	usage: "[--dry-run] [--force] [--json] [CALL]",
+	usage: "[--dry-run] [--force] [--json] [--config FILE] [--principal NAME] [CALL]",
 	short: "bring back the state before a call",
 	doc: `What the call changed or removed is restored, what it made is removed. CALL is an
 ID of ` + "`handrail history`" + `, or its beginning; without it the last call that changed
@@ -39,11 +38,12 @@ func undo(s streams, args []string) (int, error) {
 	}
 	f := newFlags("undo")
 	dry, force, asJSON := f.Bool("dry-run", false, ""), f.Bool("force", false, ""), f.Bool("json", false, "")
+	file, principal := f.String("config", "", ""), f.String("principal", "", "")
 	rest, err := f.operands(args, 0, 1)
 	if err != nil {
 		return 0, err
 	}
-	c, err := config.Load("", nil)
+	c, err := whose(*file, *principal)
 	if err != nil {
 		return 0, err
 	}

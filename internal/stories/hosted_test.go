@@ -396,6 +396,13 @@ func TestPrincipalsAreApart(t *testing.T) {
 		}
 	}
 	tm.must("audit", "verify")
+	// So does the operator's view of what calls did, and only that of the principal.
+	if out := tm.must("history", "--principal", "bob", "--limit", "1000"); !strings.Contains(out, "Makefile") || strings.Contains(out, "sleep 987.654") {
+		t.Errorf("history of bob: %s", out)
+	}
+	if out, err := tm.run("history", "--principal", "carol"); err == nil {
+		t.Errorf("history of nobody: %s", out)
+	}
 }
 
 // A token that is revoked opens nothing any more, at once; an unknown one, and
