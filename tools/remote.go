@@ -56,39 +56,64 @@ func (pl *plan) remote(p *Profile, a authority, effect int) {
 	}
 }
 
-// git lets git's own commands keep their configuration: what changes remotes and
-// branches a part of it, and git config, which the guard has judged key by key,
-// all of it where nothing else runs.
+// gitRewrites are git's commands that write its configuration, or the files of a
+// work tree that git obeys.
+var gitRewrites = []string{"am", "bisect", "branch", "checkout", "cherry-pick", "clone", "fetch", "init", "lfs", "merge", "mv", "pull", "push", "read-tree", "rebase",
+	"remote", "reset", "restore", "revert", "rm", "sparse-checkout", "stash", "submodule", "subtree", "switch", "worktree"}
+
+// git lets git's own commands keep their configuration: of what they change, what
+// makes git run nothing, and by git config, which the guard has judged key by
+// key, all of it where nothing else runs.
 func (pl *plan) git(a authority, known bool) {
 	for _, c := range a.facts.Commands {
 		if c.Name != "git" {
 			continue
 		}
-		switch gitCommand(c.Args) {
-		case "checkout", "switch", "branch", "remote", "push", "pull", "fetch", "submodule", "clone", "init", "worktree":
+		switch name, dir := gitCommand(c.Args, a.facts.Dir); {
+		case name == "config" && known && below(dir, a.roots):
+			pl.policy.Allowed = append(pl.policy.Allowed, gitConfigs(dir, a.roots)...)
+		case name == "config", slices.Contains(gitRewrites, name):
 			pl.policy.GitConfig = true
-		case "config":
-			for dir := a.facts.Dir; known && below(dir, a.roots); dir = filepath.Dir(dir) {
-				if _, err := os.Lstat(filepath.Join(dir, ".git", "config")); err == nil {
-					pl.policy.Allowed = append(pl.policy.Allowed, filepath.Join(dir, ".git", "config"))
-					break
-				}
-			}
 		}
 	}
 }
 
-// gitCommand is the subcommand of git, after its own options.
-func gitCommand(args []guard.Word) string {
-	for i := 0; i < len(args); i++ {
-		switch word := args[i].Text; {
-		case word == "-C" || word == "-c" || word == "--git-dir" || word == "--work-tree" || word == "--namespace":
-			i++
-		case !strings.HasPrefix(word, "-"):
-			return word
+// gitConfigs are the configurations of the repository that dir lies in, or would
+// be one of: its own, and that which it shares with its work trees.
+func gitConfigs(dir string, roots []string) []string {
+	git := filepath.Join(dir, ".git")
+	for at := dir; below(at, roots); at = filepath.Dir(at) {
+		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
+			git = filepath.Join(at, ".git")
+			break
 		}
 	}
-	return ""
+	var all []string
+	for _, d := range sandbox.GitDirs(git) {
+		all = append(all, filepath.Join(d, "config"), filepath.Join(d, "config.worktree"))
+	}
+	return all
+}
+
+// gitCommand is the subcommand of git, after its own options, and the directory
+// that they lead it to.
+func gitCommand(args []guard.Word, dir string) (name, in string) {
+	for i := 0; i < len(args); i++ {
+		switch word := args[i].Text; {
+		case word == "-C" && i+1 < len(args):
+			i++
+			if to := args[i].Text; filepath.IsAbs(to) {
+				dir = filepath.Clean(to)
+			} else {
+				dir = filepath.Join(dir, to)
+			}
+		case word == "-c" || word == "--git-dir" || word == "--work-tree" || word == "--namespace":
+			i++
+		case !strings.HasPrefix(word, "-"):
+			return word, dir
+		}
+	}
+	return "", dir
 }
 
 // overSSH lets git connect by ssh: with the user's keys, agent and network. The

@@ -19,7 +19,7 @@ func workdir(pol Policy) []guard.Rule {
 				switch {
 				case !isPath(e.Target):
 					p.Report(i, guard.VerdictAsk, actor(p, i)+" would "+verb(e)+" something that cannot be told before it runs", "name the file")
-				case inside(p.Roots, e.Target), below(pol.Scratch, e.Target), e.Exact && isStream(e.Target):
+				case inside(p.Roots, e.Target), below(pol.Scratch, e.Target), !e.Exact && inside(pol.Scratch, e.Target), e.Exact && isStream(e.Target):
 				case e.Kind == guard.Delete:
 					p.Report(i, guard.VerdictAsk, outside(p, i, e)+asRoot(pol), "delete only inside the workspace")
 				default:

@@ -70,7 +70,7 @@ func remote(s string) bool {
 // program given as text.
 var callers = []string{"system", "popen", "exec", "execSync", "execFile", "execFileSync", "spawn", "spawnSync", "run", "call",
 	"check_call", "check_output", "Popen", "getoutput", "getstatusoutput", "shell_exec", "passthru", "proc_open", "capture3",
-	"capture2", "open3", "execute", "cmd", "IO.popen", "$"}
+	"capture2", "open3", "os.execute", "cmd", "IO.popen", "$"}
 
 // calling reads the shell commands that stand as constants in code of another
 // language. It finds what is plain to see and no more: the code is an effect

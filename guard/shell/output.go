@@ -112,6 +112,9 @@ func (w *reading) outcome(st *state, c *call, from taint) stream {
 		}
 	case "mktemp":
 		t = text{s: "/tmp/", class: name}
+		if dir := w.get(st, "TMPDIR").one; dir.class == exact && strings.HasPrefix(dir.s, "/") {
+			t.s = strings.TrimRight(dir.s, "/") + "/"
+		}
 		if len(operands(c.words)) > 0 || hasSlash(c.words) {
 			t = unknown(nil)
 		}

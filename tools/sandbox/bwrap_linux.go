@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strconv"
 	"sync"
 	"syscall"
@@ -127,7 +128,7 @@ func (b *bubble) Start(ctx context.Context, p *Policy, c *Command) (Process, err
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	files, err := b.files(p, b.caches, b.hidden)
+	files, err := b.files(p, b.caches, b.hidden, hostSockets(slices.Concat(p.Roots, p.Read, p.Write)))
 	if err != nil {
 		return nil, err
 	}

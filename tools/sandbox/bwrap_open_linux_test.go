@@ -222,7 +222,7 @@ func TestBwrapSwapped(t *testing.T) {
 		pol := p.base()
 		pol.Protected, pol.Hidden = []string{p.root + "/pkg/.vscode"}, []string{p.root + "/sub/file"}
 		start := func(args func([]string) []string) (session, alone error) {
-			files, err := b.files(pol, b.caches, b.hidden)
+			files, err := b.files(pol, b.caches, b.hidden, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -68,7 +68,7 @@ func (c *cell) launch(p *Policy, cmd *Command, h *held) (*json.Decoder, error) {
 	if err := hand(c.conn, streams...); err != nil {
 		return nil, err
 	}
-	l := launch{Path: cmd.Path, Args: cmd.Args, Dir: cmd.Dir, Env: cmd.Env, Land: c.land}
+	l := launch{Path: cmd.Path, Args: cmd.Args, Dir: cmd.Dir, Env: cmd.Env, Land: c.land, Unix: p.unixSockets()}
 	if l.Proxy = p.Network == Domains && c.land == nil; l.Proxy {
 		l.Env = proxied(l.Env, proxyAddress, p.ProxyToken)
 	}

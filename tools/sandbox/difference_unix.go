@@ -67,6 +67,9 @@ func (d *difference) mayAppear(path string, e *entry) bool {
 	if fold(filepath.Base(path)) == ".git" { // a file that leads to a repository
 		return e.held && slices.Contains(d.gits, leadsTo(path, "gitdir: "))
 	}
+	if harmlessFile(path, e) {
+		return true
+	}
 	if git, name, ok := part(d.gits, path); ok {
 		switch {
 		case name == "config" || name == "config.worktree":
@@ -94,8 +97,27 @@ func (d *difference) mayAppear(path string, e *entry) bool {
 	return false
 }
 
-// mayGo reports whether path went together with the directory that holds it.
+// harmlessFile reports whether path is a file of git's that belongs to the work
+// tree and makes nothing run.
+func harmlessFile(path string, e *entry) bool {
+	if !e.held || !e.stamp.mode.IsRegular() {
+		return false
+	}
+	switch fold(filepath.Base(path)) {
+	case ".gitmodules":
+		return harmlessModules(string(e.data))
+	case ".gitattributes":
+		return harmlessAttributes(string(e.data))
+	}
+	return false
+}
+
+// mayGo reports whether path went together with the directory that holds it, or
+// made nothing run.
 func (d *difference) mayGo(path string) bool {
+	if harmlessFile(path, d.before[path]) {
+		return true
+	}
 	if git, _, ok := part(d.known, path); ok {
 		return !slices.Contains(d.gits, git)
 	}
@@ -108,6 +130,9 @@ func (d *difference) mayGo(path string) bool {
 
 // mayChange reports whether git's own commands change path like that.
 func (d *difference) mayChange(path string, was, now *entry) bool {
+	if was.stamp.mode == now.stamp.mode && harmlessFile(path, was) && harmlessFile(path, now) {
+		return true
+	}
 	git, name, ok := part(d.known, path)
 	return ok && name == "config" && was.held && now.held && was.stamp.mode == now.stamp.mode &&
 		harmlessChange(string(was.data), string(now.data), git, d.roots)

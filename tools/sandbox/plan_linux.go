@@ -35,8 +35,8 @@ var emptied = []string{"/home", "/root", "/tmp", "/var/tmp", "/run", "/mnt", "/m
 // nameService are the files below /run that finding a host by name needs.
 var nameService = []string{"/run/systemd/resolve", "/run/NetworkManager/resolv.conf", "/run/resolvconf", "/run/connman/resolv.conf"}
 
-// files plans what a command of p sees.
-func (s *Settings) files(p *Policy, c *caches, u unread) (*plan, error) {
+// files plans what a command of p sees. Sockets are those of the host, by name.
+func (s *Settings) files(p *Policy, c *caches, u unread, sockets []string) (*plan, error) {
 	m := &plan{last: map[string]string{}}
 	for _, root := range p.Roots {
 		if root == "/" || !filepath.IsAbs(root) {
@@ -78,6 +78,9 @@ func (s *Settings) files(p *Policy, c *caches, u unread) (*plan, error) {
 		}
 	}
 	hidden := u.of(p)
+	if !p.Open {
+		hidden = append(hidden, sockets...)
+	}
 	m.protect(p, hidden)
 	m.hide(hidden)
 	return m, nil

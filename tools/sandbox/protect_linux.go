@@ -17,8 +17,9 @@ func (m *plan) protect(p *Policy, hidden []string) {
 		}
 	}
 	paths := slices.Concat(Protected(p.Roots), p.Protected, p.Secrets)
-	var configs []string
+	var configs []string // what git's own commands may write, as far as the comparison takes it
 	for _, root := range p.Roots {
+		configs = append(configs, filepath.Join(root, ".gitmodules"), filepath.Join(root, ".gitattributes"))
 		for _, git := range gitDirs(root) {
 			configs = append(configs, filepath.Join(git, "config"), filepath.Join(git, "config.worktree"))
 			if !below(p.Roots, git) { // which the comparison after the run does not reach

@@ -16,7 +16,7 @@ var gitParts = []string{"hooks", "config", "config.worktree", "info/attributes",
 
 // mountParts are those of gitParts that can be made unwritable in one piece
 // while git works.
-var mountParts = []string{"hooks", "config", "config.worktree", "info"}
+var mountParts = []string{"hooks", "config", "config.worktree", "info/attributes", "info/exclude", "info/grafts"}
 
 // wholeTrees are directories that are protected as one where they do not exist
 // yet: of them clients obey only some parts.
@@ -57,19 +57,11 @@ func Protected(roots []string) []string {
 // gitDirs returns the git directories of the work tree root: its own, the
 // common one of a linked work tree, those of its submodules and work trees.
 func gitDirs(root string) []string {
-	git := filepath.Join(root, ".git")
-	if fi, err := os.Lstat(git); err != nil {
-		return []string{git} // not yet
-	} else if !fi.IsDir() {
-		if git = leadsTo(git, "gitdir: "); git == "" {
-			return nil
-		}
+	all := GitDirs(filepath.Join(root, ".git"))
+	if len(all) == 0 {
+		return nil
 	}
-	all := []string{git}
-	if common := leadsTo(filepath.Join(git, "commondir"), ""); common != "" {
-		git = common
-		all = append(all, git)
-	}
+	git := all[len(all)-1]
 	for _, sub := range []string{"modules", "worktrees"} {
 		_ = filepath.WalkDir(filepath.Join(git, sub), func(p string, d fs.DirEntry, err error) error {
 			switch {
@@ -83,6 +75,22 @@ func gitDirs(root string) []string {
 			}
 			return nil
 		})
+	}
+	return all
+}
+
+// GitDirs returns the git directory that stands at git, or that the file there
+// leads to, and the common one of a linked work tree: none where that file leads
+// nowhere. What does not exist is taken for a git directory to be.
+func GitDirs(git string) []string {
+	if fi, err := os.Lstat(git); err == nil && !fi.IsDir() {
+		if git = leadsTo(git, "gitdir: "); git == "" {
+			return nil
+		}
+	}
+	all := []string{git}
+	if common := leadsTo(filepath.Join(git, "commondir"), ""); common != "" {
+		all = append(all, common)
 	}
 	return all
 }

@@ -76,8 +76,8 @@ type Policy struct {
 	// all protected paths that this call may write, since a person approved it.
 	Protected, Allowed []string
 	// GitConfig lets git's own commands rewrite the configuration of the roots'
-	// repositories: of what they change only remotes, submodules and the remotes
-	// of branches stay.
+	// repositories, .gitmodules and .gitattributes: of what they change only what
+	// makes git run nothing stays.
 	GitConfig bool
 	// Secrets below the roots can be read but not written (.env); Hidden cannot
 	// be read at all, wherever they lie.

@@ -237,7 +237,7 @@ func TestProtectedLists(t *testing.T) {
 	w := newWork(t)
 	w.run(`mkdir -p .Cursor .git/modules/a/b; touch .git/modules/a/b/HEAD; git worktree add -q ../wt`)
 	all := Protected([]string{w.dir})
-	for _, want := range []string{".git/hooks", ".git/config", ".git/config.worktree", ".git/info", ".git/modules/a/b/config", ".git/worktrees/wt/config.worktree",
+	for _, want := range []string{".git/hooks", ".git/config", ".git/config.worktree", ".git/info/exclude", ".git/modules/a/b/config", ".git/worktrees/wt/config.worktree",
 		".claude", ".Cursor", ".cursor", ".vscode", ".idea", ".mcp.json", ".gitmodules", ".npmrc", ".husky", ".devcontainer", ".envrc", ".bashrc"} {
 		if !slices.Contains(all, filepath.Join(w.dir, want)) {
 			t.Errorf("%s is not listed", want)
