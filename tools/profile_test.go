@@ -84,8 +84,8 @@ func TestPlans(t *testing.T) {
 		{"git status; git commit -m x; git stash; git rebase main", "base", "base"},
 		{"git checkout -b y", "gitconfig", "gitconfig"},
 		{"git -C sub -c a.b=c branch -u origin/y", "gitconfig", "gitconfig"},
-		{"git config user.name me", "allowed $W/.git/config", "allowed $W/.git/config"},
-		{"git config user.name me; make", "base", "base"},
+		{"git config user.name me", "allowed $W/.git/config,$W/.git/config.worktree", "allowed $W/.git/config,$W/.git/config.worktree"},
+		{"git config user.name me; make", "gitconfig", "gitconfig"},
 		{"frobnicate --all", "base", "base"},
 		// outside: what is named, and the directory where a file comes or goes
 		{"cat $O/f", "read $O/f", "read $O/f"},

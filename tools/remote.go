@@ -56,10 +56,12 @@ func (pl *plan) remote(p *Profile, a authority, effect int) {
 	}
 }
 
-// gitRewrites are git's commands that write its configuration, or the files of a
-// work tree that git obeys.
-var gitRewrites = []string{"am", "bisect", "branch", "checkout", "cherry-pick", "clone", "fetch", "init", "lfs", "merge", "mv", "pull", "push", "read-tree", "rebase",
-	"remote", "reset", "restore", "revert", "rm", "sparse-checkout", "stash", "submodule", "subtree", "switch", "worktree"}
+// gitConfigures are git's commands that write its configuration, gitRewrites those
+// that write files of a work tree, among them some that git obeys.
+var (
+	gitConfigures = []string{"branch", "checkout", "clone", "fetch", "init", "lfs", "pull", "push", "remote", "sparse-checkout", "submodule", "subtree", "switch", "worktree"}
+	gitRewrites   = []string{"am", "bisect", "cherry-pick", "merge", "mv", "read-tree", "rebase", "reset", "restore", "revert", "rm", "stash"}
+)
 
 // git lets git's own commands keep their configuration: of what they change, what
 // makes git run nothing, and by git config, which the guard has judged key by
@@ -72,10 +74,19 @@ func (pl *plan) git(a authority, known bool) {
 		switch name, dir := gitCommand(c.Args, a.facts.Dir); {
 		case name == "config" && known && below(dir, a.roots):
 			pl.policy.Allowed = append(pl.policy.Allowed, gitConfigs(dir, a.roots)...)
-		case name == "config", slices.Contains(gitRewrites, name):
+		case name == "config", slices.Contains(gitConfigures, name), slices.Contains(gitRewrites, name) && gitObeys(a.roots):
 			pl.policy.GitConfig = true
 		}
 	}
+}
+
+// gitObeys reports whether there are files of a work tree that git obeys.
+func gitObeys(roots []string) bool {
+	return slices.ContainsFunc(roots, func(root string) bool {
+		_, attributes := os.Lstat(filepath.Join(root, ".gitattributes"))
+		_, modules := os.Lstat(filepath.Join(root, ".gitmodules"))
+		return attributes == nil || modules == nil
+	})
 }
 
 // gitConfigs are the configurations of the repository that dir lies in, or would

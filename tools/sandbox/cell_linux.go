@@ -21,6 +21,9 @@ type cell struct {
 	conn *net.UnixConn
 	pid  int   // of the head, as the server sees it
 	land *land // for a warden; else nil
+	// again gets the cell back for another command, with the bounds it is in; nil
+	// where it serves one.
+	again func(*cell, *bounds)
 }
 
 // newCell waits for the head at the other end of c to say that it is there.
@@ -109,6 +112,7 @@ type held struct {
 	listener net.Listener  // of the proxy; may be nil
 	exited   chan struct{} // closed when status is known
 	over     chan struct{} // closed when nothing is left
+	clean    bool          // the head waits for another command; known when over is closed
 	status   Status
 	found    int
 	once     sync.Once
@@ -146,6 +150,8 @@ func (h *held) listen(dec *json.Decoder) {
 		}
 		if n.Ended != nil {
 			h.found = *n.Ended
+			h.clean = n.Again && h.cell.again != nil
+			break
 		}
 	}
 	if !told { // the head was killed, and all with it
@@ -168,8 +174,12 @@ func (h *held) End(grace time.Duration) int {
 		case <-h.over:
 		case <-time.After(grace + dying): // the head does not answer: it goes with its socket
 		}
-		h.cell.conn.Close()
-		<-h.over
+		select {
+		case <-h.over:
+		default:
+			h.cell.conn.Close()
+			<-h.over
+		}
 		h.shut()
 	})
 	return h.found
@@ -181,7 +191,12 @@ func (h *held) shut() {
 		if h.listener != nil {
 			h.listener.Close()
 		}
-		_ = h.bounds.release()
+		if h.clean && !h.bounds.spent() {
+			h.cell.again(h.cell, h.bounds.rest())
+		} else {
+			h.cell.conn.Close()
+			_ = h.bounds.release()
+		}
 		h.closed()
 	})
 }

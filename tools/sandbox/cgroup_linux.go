@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -262,6 +263,20 @@ func (g *group) starved() bool {
 // crowded reports whether a process could not be started for want of numbers.
 func (g *group) crowded() bool {
 	return counter(filepath.Join(g.pids(), "pids.events"), "max") > 0
+}
+
+// holds is the memory that is accounted to the group, in bytes.
+func (g *group) holds() int64 {
+	name := "memory.current"
+	if g.version == 1 {
+		name = "memory.usage_in_bytes"
+	}
+	b, err := os.ReadFile(filepath.Join(g.memory(), name))
+	n, bad := strconv.ParseInt(strings.TrimSpace(string(b)), 10, 64)
+	if err != nil || bad != nil {
+		return math.MaxInt64
+	}
+	return n
 }
 
 // exceeded names the limit of the group that was hit, or is empty.

@@ -17,8 +17,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// head is the process at the head of one command: the first of its PID
-// namespace, which is gone with all that is in it when the head ends. It starts
+// head is the process at the head of one command, and of others after it, one at
+// a time: the first of its PID namespace, which is gone with all that is in it
+// when the head ends. It starts
 // the command with no capabilities and a seccomp filter, reaps, tells how the
 // command ended, and ends what is left when it is told to or the server is gone.
 // Its argument is what must be mounted, or fromAgent.
@@ -46,12 +47,24 @@ func head(args []string) error {
 	if err != nil {
 		return err
 	}
-	h := &heading{conn: c, dec: json.NewDecoder(c), gone: make(chan struct{})}
 	if _, err := c.Write([]byte{0}); err != nil { // says who we are
 		return err
 	}
+	h := &heading{conn: c, dec: json.NewDecoder(c)}
+	for again := true; again; {
+		if again, err = h.command(); errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			return nil // the server wants no more
+		}
+	}
+	return err
+}
+
+// command is one command from its start to its end. Again says that nothing is
+// left of it, so that the next one finds the namespace as this one did.
+func (h *heading) command() (again bool, err error) {
+	h.leader, h.gone = 0, make(chan struct{})
 	if err := h.start(); err != nil {
-		return tell(c, news{Failed: err.Error()})
+		return false, errors.Join(err, tell(h.conn, news{Failed: err.Error()}))
 	}
 	go h.reap()
 	return h.serve()
@@ -222,13 +235,10 @@ func (h *heading) say(n news) {
 
 // serve waits for the order to end. That the server is gone is one as well, with
 // no grace.
-func (h *heading) serve() error {
+func (h *heading) serve() (again bool, err error) {
 	var o order
 	if err := h.dec.Decode(&o); err != nil || o.End == nil {
-		if errors.Is(err, io.EOF) {
-			err = nil
-		}
-		return err
+		return false, err
 	}
 	found := h.others()
 	if _, err := os.Stat("/proc/" + strconv.Itoa(h.leader)); err == nil || found > 0 {
@@ -248,8 +258,13 @@ func (h *heading) serve() error {
 			break
 		}
 	}
-	h.say(news{Ended: &found})
-	return nil
+	select {
+	case <-h.gone:
+		again = true
+	default:
+	}
+	h.say(news{Ended: &found, Again: again})
+	return again, nil
 }
 
 // others counts the living processes beside this one and the command.

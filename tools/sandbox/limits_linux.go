@@ -201,6 +201,25 @@ func (b *bounds) exceeded(s Status) string {
 	return ""
 }
 
+// spent reports whether the bounds can hold no other call: a limit was hit,
+// which the kernel counts for ever, or pages of files in memory stay accounted
+// to them, or they are those of single processes.
+func (b *bounds) spent() bool {
+	b.mu.Lock()
+	which := b.which
+	b.mu.Unlock()
+	return which != "" || b.group == nil || b.group.starved() || b.group.crowded() || b.group.holds() > b.limits.Memory/8
+}
+
+// rest ends the watching of one call, and returns the bounds as they wait for
+// another.
+func (b *bounds) rest() *bounds {
+	b.once.Do(func() { close(b.stop) })
+	next := newBounds(b.limits, nil)
+	next.group = b.group
+	return next
+}
+
 // release ends the watching, kills what is left and removes what was made.
 func (b *bounds) release() error {
 	var err error

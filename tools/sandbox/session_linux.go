@@ -8,12 +8,18 @@ import (
 	"net"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 )
 
-// ahead is how many heads wait in an open session.
-const ahead = 2
+// ahead is how many heads wait in an open session at first, and most how many at
+// all: one that has ended its command serves the next, since to start one takes
+// ten milliseconds of a processor.
+const (
+	ahead = 2
+	most  = 16
+)
 
 // kept is a cell that waits for a command, in bounds already: to move a process
 // into a control group takes the kernel milliseconds.
@@ -33,6 +39,9 @@ type session struct {
 	idle   *time.Timer   // under bubble.mu; may be nil
 	worked atomic.Bool   // a head came
 	stale  bool          // not the open one any more: closed when the last user leaves
+
+	mu   sync.Mutex // for the end of ready
+	over bool       // ready is closed
 }
 
 // shared returns the open session, opened or replaced as files ask for, with the
@@ -85,7 +94,7 @@ func (b *bubble) openSession(files *plan, key string, p *Policy) (*session, erro
 		mine.Close()
 		return nil, err
 	}
-	s := &session{key: key, id: strings.ToLower(rand.Text()[:8]), w: w, conn: mine, ready: make(chan kept, ahead)}
+	s := &session{key: key, id: strings.ToLower(rand.Text()[:8]), w: w, conn: mine, ready: make(chan kept, most)}
 	go s.collect(b.groups, p.Limits)
 	for range ahead {
 		if _, err := mine.Write([]byte{0}); err != nil {
@@ -99,7 +108,12 @@ func (b *bubble) openSession(files *plan, key string, p *Policy) (*session, erro
 // collect takes the sockets of heads from the agent, and bounds them as a call
 // with limits is.
 func (s *session) collect(groups cgroups, limits Limits) {
-	defer close(s.ready)
+	defer func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.over = true
+		close(s.ready)
+	}()
 	for i := 0; ; i++ {
 		h, err := take(s.conn)
 		if err != nil || len(h.files) != 1 {
@@ -109,32 +123,64 @@ func (s *session) collect(groups cgroups, limits Limits) {
 		if err != nil {
 			return
 		}
-		cell, err := newCell(c)
+		fresh, err := newCell(c)
 		if err != nil {
 			return
 		}
 		s.worked.Store(true)
-		k := kept{cell: cell}
+		fresh.again = func(c *cell, b *bounds) { s.give(kept{c, b}) }
+		k := kept{cell: fresh}
 		if b, err := groups.bind(fmt.Sprintf("ahead-%d-%s", i, s.id), limits, nil); err == nil { // else the call is told why
-			if k.bounds = b; b.add(cell.pid) != nil {
+			if k.bounds = b; b.add(fresh.pid) != nil {
 				_ = b.release()
 				k.bounds = nil
 			}
 		}
-		s.ready <- k
+		s.give(k)
 	}
 }
 
-// cell returns a head that waits, and orders the next one.
+// give puts a head among those that wait. Where they are enough it is ended.
+func (s *session) give(k kept) {
+	s.mu.Lock()
+	kept := false
+	if !s.over {
+		select {
+		case s.ready <- k:
+			kept = true
+		default:
+		}
+	}
+	s.mu.Unlock()
+	if !kept {
+		k.discard()
+	}
+}
+
+// cell returns a head that waits, and orders another one where none waits after
+// it.
 func (s *session) cell(ctx context.Context) (kept, error) {
+	var c kept
+	ok := true
 	select {
-	case c, ok := <-s.ready:
+	case c, ok = <-s.ready:
+	default:
+	}
+	if ok && len(s.ready) == 0 {
+		if _, err := s.conn.Write([]byte{0}); err != nil {
+			if c.cell != nil {
+				c.discard()
+			}
+			return kept{}, fmt.Errorf("the session's sandbox: %w", err)
+		}
+	}
+	if c.cell != nil {
+		return c, nil
+	}
+	select {
+	case c, ok = <-s.ready:
 		if !ok {
 			return kept{}, s.w.blame(errors.New("the session's sandbox has ended"))
-		}
-		if _, err := s.conn.Write([]byte{0}); err != nil {
-			c.discard()
-			return kept{}, fmt.Errorf("the session's sandbox: %w", err)
 		}
 		return c, nil
 	case <-ctx.Done():

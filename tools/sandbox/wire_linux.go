@@ -39,6 +39,7 @@ type news struct {
 	Failed  string  `json:",omitempty"` // nothing ran
 	Status  *Status `json:",omitempty"`
 	Ended   *int    `json:",omitempty"`
+	Again   bool    `json:",omitempty"` // with Ended: it waits for another command
 }
 
 // pair returns the two ends of a private stream, both closed on exec; mine tells
@@ -100,8 +101,8 @@ func hand(c *net.UnixConn, files ...*os.File) error {
 	return err
 }
 
-// most is how many descriptors one message carries at most.
-const most = 8
+// mostFiles is how many descriptors one message carries at most.
+const mostFiles = 8
 
 // handed is one byte that was received, the descriptors beside it, and the
 // sender's process ID where the socket was told to ask for it (credentials).
@@ -114,7 +115,7 @@ type handed struct {
 // take receives one byte and what is beside it.
 func take(c *net.UnixConn) (h handed, err error) {
 	var b [1]byte
-	oob := make([]byte, unix.CmsgSpace(most*4)+unix.CmsgSpace(unix.SizeofUcred))
+	oob := make([]byte, unix.CmsgSpace(mostFiles*4)+unix.CmsgSpace(unix.SizeofUcred))
 	n, oobn, flags, _, err := c.ReadMsgUnix(b[:], oob)
 	if err != nil {
 		return h, err
