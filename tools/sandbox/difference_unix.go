@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 )
 
 // difference is what happened to protected paths during a run.
@@ -16,6 +17,9 @@ type difference struct {
 	known, gits []string // git directories, before and now
 	roots       []string
 	allowed     []string // what a person let be written
+	// byOthers reports whether no command that ran could write the path as it
+	// stood.
+	byOthers func(path string) bool
 
 	accepted []string // changes that stay
 }
@@ -37,7 +41,7 @@ func (d *difference) changes() []string {
 		was, now := d.before[p], d.now[p]
 		switch {
 		case was != nil && now != nil && was.equal(now):
-		case below(d.allowed, p), was == nil && d.mayAppear(p, now), now == nil && d.mayGo(p), was != nil && now != nil && d.mayChange(p, was, now):
+		case below(d.allowed, p), was == nil && d.mayAppear(p, now), now == nil && d.mayGo(p), was != nil && now != nil && (d.mayChange(p, was, now) || d.edited(p, was, now)):
 			d.accepted = append(d.accepted, p)
 		default:
 			changed = append(changed, p)
@@ -136,6 +140,18 @@ func (d *difference) mayChange(path string, was, now *entry) bool {
 	git, name, ok := part(d.known, path)
 	return ok && name == "config" && was.held && now.held && was.stamp.mode == now.stamp.mode &&
 		harmlessChange(string(was.data), string(now.data), git, d.roots)
+}
+
+// edited reports whether a person, or a program outside, wrote the file: it is
+// still the one that was mounted read-only for all commands that ran, and has no
+// other name by which they could have written it.
+func (d *difference) edited(path string, was, now *entry) bool {
+	fi, err := os.Lstat(path)
+	if err != nil || !now.stamp.mode.IsRegular() || was.stamp.dev != now.stamp.dev || was.stamp.ino != now.stamp.ino || was.stamp.mode != now.stamp.mode {
+		return false
+	}
+	st, ok := fi.Sys().(*syscall.Stat_t)
+	return ok && st.Nlink == 1 && d.byOthers != nil && d.byOthers(path)
 }
 
 func onlyComments(text string) bool {

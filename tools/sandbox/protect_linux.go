@@ -16,20 +16,8 @@ func (m *plan) protect(p *Policy, hidden []string) {
 			pins = append(pins, dir)
 		}
 	}
-	paths := slices.Concat(Protected(p.Roots), p.Protected, p.Secrets)
-	var configs []string // what git's own commands may write, as far as the comparison takes it
-	for _, root := range p.Roots {
-		configs = append(configs, filepath.Join(root, ".gitmodules"), filepath.Join(root, ".gitattributes"))
-		for _, git := range gitDirs(root) {
-			configs = append(configs, filepath.Join(git, "config"), filepath.Join(git, "config.worktree"))
-			if !below(p.Roots, git) { // which the comparison after the run does not reach
-				paths = append(paths, filepath.Join(git, "commondir"), filepath.Join(git, "gitdir"))
-			}
-		}
-	}
-	slices.Sort(paths)
-	for _, path := range slices.Compact(paths) {
-		if p.may(path) || m.writable(path) == "" || p.GitConfig && slices.Contains(configs, path) {
+	for _, path := range p.unwritable() {
+		if m.writable(path) == "" {
 			continue
 		}
 		st, err := os.Lstat(path)
@@ -78,9 +66,4 @@ func commonDir(root string) string {
 		return ""
 	}
 	return common
-}
-
-// may reports whether p allows to write the protected path.
-func (p *Policy) may(path string) bool {
-	return below(p.Allowed, path)
 }

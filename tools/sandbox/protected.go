@@ -159,3 +159,26 @@ func obeyed(above []string, name string) bool {
 	}
 	return false
 }
+
+// unwritable lists the paths that are mounted read-only for a command of p where
+// they exist, sorted.
+func (p *Policy) unwritable() []string {
+	paths := slices.Concat(Protected(p.Roots), p.Protected, p.Secrets)
+	var configs []string // what git's own commands may write, as far as the comparison takes it
+	for _, root := range p.Roots {
+		configs = append(configs, filepath.Join(root, ".gitmodules"), filepath.Join(root, ".gitattributes"))
+		for _, git := range gitDirs(root) {
+			configs = append(configs, filepath.Join(git, "config"), filepath.Join(git, "config.worktree"))
+			if !below(p.Roots, git) { // which the comparison after the run does not reach
+				paths = append(paths, filepath.Join(git, "commondir"), filepath.Join(git, "gitdir"))
+			}
+		}
+	}
+	slices.Sort(paths)
+	return slices.DeleteFunc(slices.Compact(paths), func(path string) bool {
+		return p.may(path) || p.GitConfig && slices.Contains(configs, path)
+	})
+}
+
+// may reports whether p allows to write the protected path.
+func (p *Policy) may(path string) bool { return below(p.Allowed, path) }

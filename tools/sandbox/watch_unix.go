@@ -21,6 +21,7 @@ import (
 // by inode and times, else by content. It is safe for concurrent use.
 type watcher struct {
 	quarantine string // a directory of the server's own, outside the workspaces
+	mounts     bool   // existing protected paths are mounted read-only for commands
 
 	mu    sync.Mutex
 	scan  scan
@@ -53,6 +54,9 @@ const (
 type watch struct {
 	w      *watcher
 	policy *Policy
+	// mounted are the paths that the command itself could not write, if they were
+	// there.
+	mounted []string
 }
 
 func newWatcher(quarantine string) *watcher {
@@ -91,7 +95,10 @@ func (w *watcher) begin(p *Policy) (*watch, error) {
 			w.base[path] = e
 		}
 	}
-	c := &watch{w, p}
+	c := &watch{w: w, policy: p}
+	if w.mounts {
+		c.mounted = p.unwritable()
+	}
 	w.live[c] = true
 	return c, nil
 }
@@ -207,15 +214,18 @@ func (c *watch) end() ([]string, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var allowed []string
+	byOthers := func(path string) bool { return true }
 	for l := range w.live {
 		allowed = append(allowed, l.policy.Allowed...)
+		before := byOthers
+		byOthers = func(path string) bool { return before(path) && below(l.mounted, path) }
 	}
 	delete(w.live, c)
 	now, gits, err := w.look()
 	if err != nil {
 		return nil, err
 	}
-	d := difference{before: w.base, now: now, known: w.gits, gits: gits, roots: w.roots, allowed: allowed}
+	d := difference{before: w.base, now: now, known: w.gits, gits: gits, roots: w.roots, allowed: allowed, byOthers: byOthers}
 	changes := d.changes()
 	for _, path := range d.accepted {
 		w.accept(path, now[path])

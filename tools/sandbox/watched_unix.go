@@ -18,7 +18,10 @@ type watched struct {
 }
 
 func watching(sb Sandbox, s Settings) Sandbox {
-	return &watched{sb, newWatcher(filepath.Join(s.State, "quarantine"))}
+	w := newWatcher(filepath.Join(s.State, "quarantine"))
+	tier := sb.Enforcement().Tier
+	w.mounts = tier == Bwrap || tier == Namespaces
+	return &watched{sb, w}
 }
 
 func (w *watched) Start(ctx context.Context, p *Policy, c *Command) (Process, error) {
