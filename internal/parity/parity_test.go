@@ -95,7 +95,9 @@ func read(t *testing.T, file string) *project {
 				program, install, _ := strings.Cut(strings.TrimSpace(need), ": ")
 				p.needs = append(p.needs, [2]string{program, install})
 			case differs:
-				s.differs = strings.TrimSpace(heading)
+				if s.differs = strings.TrimSpace(heading); !strings.Contains(security(t), "\n| "+s.differs+" | ") {
+					t.Errorf("%s: SECURITY.md does not tell of %q", file, s.differs)
+				}
 			case line == "# asks\n":
 				s.asks = true
 			default:
@@ -107,6 +109,15 @@ func read(t *testing.T, file string) *project {
 		}
 	}
 	return p
+}
+
+func security(t *testing.T) string {
+	t.Helper()
+	b, err := os.ReadFile("../../SECURITY.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
 }
 
 // compare does the project twice in the same place.

@@ -119,7 +119,7 @@ func (b *bubble) Enforcement() Enforcement {
 		tier = Namespaces
 	}
 	return Enforcement{Tier: tier, Writes: true, Reads: true, Network: true, Sockets: true, Processes: true, Protected: true, Limits: true,
-		Notes: append([]string{"a hard link that was made before leads out of the workspace", "protected paths that do not exist yet are held by a comparison after the run"}, b.notes...)}
+		Notes: append([]string{"a hard link that was made before leads out of the workspace", "protected paths that do not exist yet, or lie deeper than a root, are held by a comparison after the run", "a socket that the host binds during a run, outside of /run, /tmp and the home, is not covered"}, b.notes...)}
 }
 
 // Start runs c in the session's sandbox where p is the base profile, else in one
