@@ -42,7 +42,10 @@ type Question struct {
 	AgentSays string   // the agent's own description; marked as such, never trusted
 	// Always says what AllowAlways would cover, with its numbers and its end.
 	// Empty means that it is no choice.
-	Always    string
+	Always string
+	// Once says that a yes is for this one run: a call with more power than its
+	// sandbox gives is neither for a session nor for always.
+	Once      bool
 	Session   string
 	Principal string
 	// Expires is how long a channel waits for an answer; zero leaves it to the

@@ -24,7 +24,10 @@ const (
 
 // Choices are what a person can pick, the safest first.
 func (q Question) Choices() []Choice {
-	if q.Always == "" {
+	switch {
+	case q.Once:
+		return []Choice{Deny, AllowOnce}
+	case q.Always == "":
 		return []Choice{Deny, AllowOnce, AllowSession}
 	}
 	return []Choice{Deny, AllowOnce, AllowSession, AllowAlways}

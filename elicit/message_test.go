@@ -150,6 +150,10 @@ func TestChoices(t *testing.T) {
 	if c := offered.Choices(); c[0] != Deny || len(c) != 4 || !offered.Allows(AllowAlways) {
 		t.Errorf("choices %q", c)
 	}
+	once := Question{Always: "`make`", Once: true}
+	if c := once.Choices(); c[0] != Deny || len(c) != 2 || !once.Allows(AllowOnce) || once.Allows(AllowSession) || once.Allows(AllowAlways) {
+		t.Errorf("choices %q of a call that only once covers", c)
+	}
 	if Choice("").Means() != Deny.Means() {
 		t.Error("the zero choice does not mean deny")
 	}

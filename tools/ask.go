@@ -38,7 +38,9 @@ func (j *job) question(ctx context.Context, req request, facts *guard.Facts, d *
 	q := elicit.Question{ID: j.id, Digest: d.Digest, Tool: j.call.Tool, Dir: facts.Dir,
 		Effects: inWords(facts, d), Reasons: reasons(d), Command: command, AgentSays: says,
 		Session: j.call.Session, Principal: j.call.Principal}
-	j.offer, q.Always = j.always(ctx, facts, d)
+	if q.Once = escalated(facts); !q.Once {
+		j.offer, q.Always = j.always(ctx, facts, d)
+	}
 	j.box.clean(&q.Command, &q.AgentSays, &q.Always)
 	j.box.cleanAll(q.Effects, q.Reasons)
 	return q

@@ -153,6 +153,9 @@ func TestEscalate(t *testing.T) {
 			if !strings.Contains(q.Effects[0], "without the limits of the sandbox") || !strings.Contains(q.Effects[0], "the build writes there") {
 				t.Errorf("effects %q", q.Effects)
 			}
+			if q.Allows(elicit.AllowSession) || q.Allows(elicit.AllowAlways) {
+				t.Errorf("more power is offered for longer than one run: %q", q.Choices())
+			}
 			return elicit.Answer{Outcome: elicit.Approved, Choice: c}, nil
 		}
 	}
@@ -162,8 +165,12 @@ func TestEscalate(t *testing.T) {
 	if res := b.call(t, Bash, args, nil); res.Verdict != guard.VerdictAsk || exists(out) {
 		t.Errorf("with nobody to ask: %s", res.Text)
 	}
-	for want := 1; want <= 2; want++ { // a yes for the session is one for this run
-		res := b.call(t, Bash, args, person(elicit.AllowSession))
+	if res := b.call(t, Bash, args, person(elicit.AllowSession)); res.Approval != elicit.Declined || exists(out) {
+		t.Errorf("for the session: %s", res.Text)
+	}
+	asked = 0
+	for want := 1; want <= 2; want++ {
+		res := b.call(t, Bash, args, person(elicit.AllowOnce))
 		if res.ExitCode == nil || *res.ExitCode != 0 || !exists(out) || res.Sandbox.Power != "open" || asked != want {
 			t.Errorf("approved, asked %d times: %s", asked, res.Text)
 		}

@@ -32,6 +32,9 @@ type Channel struct {
 
 // prompt is the line under a question. What lasts is typed out in full.
 func prompt(q elicit.Question) string {
+	if !q.Allows(elicit.AllowSession) {
+		return "\n[y] once  [n] deny: "
+	}
 	if q.Allows(elicit.AllowAlways) {
 		return "\n[y] once  [a] session  [always] always  [n] deny: "
 	}
@@ -39,7 +42,7 @@ func prompt(q elicit.Question) string {
 }
 
 // Ask shows q and waits for a line: y allows once, a for this session, always
-// for always where that is a choice, anything else denies. An answer counts for
+// for always where these are choices, anything else denies. An answer counts for
 // the question it was typed under: once a question went without one, whatever is
 // typed later could be meant for it, and nobody is asked here any more.
 func (c *Channel) Ask(ctx context.Context, q elicit.Question) (elicit.Answer, error) {
@@ -88,7 +91,7 @@ func meaning(q elicit.Question, line string, ok bool) (elicit.Outcome, elicit.Ch
 		return elicit.Dismissed, elicit.Deny
 	case line == "y":
 		return elicit.Approved, elicit.AllowOnce
-	case line == "a":
+	case line == "a" && q.Allows(elicit.AllowSession):
 		return elicit.Approved, elicit.AllowSession
 	case line == "always" && q.Allows(elicit.AllowAlways):
 		return elicit.Approved, elicit.AllowAlways

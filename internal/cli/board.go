@@ -129,6 +129,8 @@ func (b *board) approve(key string, w store.Waiting) {
 	case choice == "":
 	case !b.seen:
 		b.said = "see all of it first: the down arrow and the space bar go on"
+	case !w.Question.Allows(choice) && w.Question.Once:
+		b.said = "this call has more power than its sandbox gives: allow it once or not at all"
 	case !w.Question.Allows(choice):
 		b.said = "no narrow rule can be made of this call: allow it once or for the session"
 	case choice == elicit.AllowAlways:
@@ -136,6 +138,18 @@ func (b *board) approve(key string, w store.Waiting) {
 	default:
 		b.give(choice)
 	}
+}
+
+// keysOf are the keys that approve q.
+func keysOf(q elicit.Question) string {
+	keys := "o once"
+	if q.Allows(elicit.AllowSession) {
+		keys += "   s for this session"
+	}
+	if q.Allows(elicit.AllowAlways) {
+		keys += "   a always"
+	}
+	return keys
 }
 
 func (b *board) give(choice elicit.Choice) {
@@ -165,10 +179,7 @@ func (b *board) view() []string {
 			head += fmt.Sprintf("   (%d more lines below)", len(body)-end)
 		}
 		body = body[b.from:end]
-		foot = "o once   s for this session   d deny   ← back"
-		if b.list[at].Question.Allows(elicit.AllowAlways) {
-			foot = "o once   s for this session   a always   d deny   ← back"
-		}
+		foot = keysOf(b.list[at].Question) + "   d deny   ← back"
 	} else {
 		body = b.rows()
 	}

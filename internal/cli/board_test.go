@@ -64,7 +64,16 @@ func TestBoardAnswers(t *testing.T) {
 			t.Errorf("%s: %v, want %v", name, *all, tt.want)
 		}
 	}
-	b, _ := newBoard(record("a", "git push", ""))
+	power := record("a", "make", "`make` in /w")
+	power.Question.Once = true
+	b, all := newBoard(power)
+	if b.typed(keyEnter, "s", "a", "y"); len(*all) > 0 || strings.Contains(strings.Join(b.view(), "\n"), "session") && !strings.Contains(b.said, "once") {
+		t.Errorf("more than once for more power: %v, %q", *all, b.said)
+	}
+	if b.typed("o"); !slices.Equal(*all, []given{{"a", elicit.AllowOnce}}) {
+		t.Errorf("%v", *all)
+	}
+	b, _ = newBoard(record("a", "git push", ""))
 	if !b.typed("q") || b.typed(keyEnter, "q") {
 		t.Error("q ends the list, and in a call it leads back to it")
 	}

@@ -182,6 +182,9 @@ func (s *Store) Answer(ctx context.Context, id string, choice elicit.Choice, by 
 			return ErrGone
 		}
 		w = list[0]
+		if scope != guard.Once && w.Question.Once {
+			return errors.New("this call has more power than its sandbox gives: approve it once")
+		}
 		if scope == guard.Always && w.Pattern == nil {
 			return errors.New("no rule can be made of this call: approve it once or for the session")
 		}
