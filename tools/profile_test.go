@@ -120,7 +120,7 @@ func TestPlans(t *testing.T) {
 		{"echo x > .env.example", "base", "base"},
 		// the network
 		{"curl -s https://example.org/x", "hosts example.org", "hosts example.org"},
-		{"curl -s https://example.org:8443/x", "hosts example.org", "hosts example.org"},
+		{"curl -s https://example.org:8443/x", "hosts example.org:8443", "hosts example.org:8443"},
 		{"curl -s http://localhost:3000/ http://127.0.0.1:1/", "base", "base"},
 		{"curl -s http://192.168.1.7/", "full", "base"},
 		{"curl -s \"https://$H0ST/\"", "full", "base"},

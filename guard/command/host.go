@@ -1,6 +1,7 @@
 package command
 
 import (
+	"net"
 	"net/netip"
 	"strconv"
 	"strings"
@@ -11,14 +12,30 @@ import (
 // octal, fewer than four parts, mapped into IPv6) becomes the dotted one. It is
 // strict: what two programs could read differently is not ok.
 func Host(s string) (host string, ok bool) {
+	host, _, ok = split(s)
+	return host, ok
+}
+
+// Authority is Host with the port where s names one that is not that of HTTP or
+// HTTPS: "host:8443", "[::1]:8080".
+func Authority(s string) (target string, ok bool) {
+	host, port, ok := split(s)
+	if n, err := strconv.Atoi(port); ok && err == nil && n != 80 && n != 443 {
+		return net.JoinHostPort(host, strconv.Itoa(n)), true
+	}
+	return host, ok
+}
+
+// split returns the host of s as Host says, and the port, which may be empty.
+func split(s string) (host, port string, ok bool) {
 	for _, c := range s {
 		if c <= ' ' || c >= 0x7f || strings.ContainsRune(`\{}<>^|"`+"`", c) {
-			return "", false
+			return "", "", false
 		}
 	}
 	if scheme, rest, found := strings.Cut(s, "://"); found && !strings.ContainsAny(scheme, "/?#@:[") {
 		if !plain(scheme, "+.") || strings.EqualFold(scheme, "file") {
-			return "", false
+			return "", "", false
 		}
 		s = rest
 	}
@@ -27,34 +44,35 @@ func Host(s string) (host string, ok bool) {
 	}
 	if i := strings.IndexByte(s, '@'); i >= 0 {
 		if s = s[i+1:]; strings.IndexByte(s, '@') >= 0 {
-			return "", false
+			return "", "", false
 		}
 	}
 	if strings.HasPrefix(s, "[") {
-		inner, port, found := strings.Cut(s[1:], "]")
+		inner, after, found := strings.Cut(s[1:], "]")
 		addr, err := netip.ParseAddr(inner)
-		if !found || err != nil || addr.Zone() != "" || !addr.Is6() || port != "" && !isPort(port) {
-			return "", false
+		if !found || err != nil || addr.Zone() != "" || !addr.Is6() || after != "" && !isPort(after) {
+			return "", "", false
 		}
-		return addr.Unmap().String(), true
+		return addr.Unmap().String(), strings.TrimPrefix(after, ":"), true
 	}
 	if i := strings.IndexByte(s, ':'); i >= 0 {
 		if !isPort(s[i:]) {
-			return "", false
+			return "", "", false
 		}
-		s = s[:i]
+		s, port = s[:i], s[i+1:]
 	}
 	s = strings.ToLower(strings.TrimSuffix(s, "."))
 	labels := strings.Split(s, ".")
 	if last := labels[len(labels)-1]; last != "" && last[0] >= '0' && last[0] <= '9' {
-		return address(labels)
+		host, ok = address(labels)
+		return host, port, ok
 	}
 	for _, label := range labels {
 		if !plain(label, "") || len(label) > 63 || label[0] == '-' {
-			return "", false
+			return "", "", false
 		}
 	}
-	return s, len(s) <= 253
+	return s, port, len(s) <= 253
 }
 
 // Loopback reports whether a host as Host returns it is this machine. (A

@@ -125,6 +125,14 @@ func TestHost(t *testing.T) {
 			t.Errorf("%q: got %s, want %s", in, got, want)
 		}
 	}
+	for in, want := range map[string]string{ // the port counts where it is none of a browser's own
+		"https://a.example:8443/x": "a.example:8443", "ssh://git@A.example:2222/x": "a.example:2222", "a.example:08443": "a.example:8443", "http://[::1]:3000/": "[::1]:3000",
+		"https://a.example:443/": "a.example", "http://a.example:80": "a.example", "a.example": "a.example", "http://a.example:/": "a.example", "a.example:0": "", "user@a.example:path": "",
+	} {
+		if got, _ := Authority(in); got != want {
+			t.Errorf("authority of %q: got %s, want %s", in, got, want)
+		}
+	}
 	for host, want := range map[string]bool{
 		"localhost": true, "a.localhost": true, "127.0.0.1": true, "127.8.8.8": true, "::1": true, "0.0.0.0": true,
 		"example.com": false, "10.0.0.1": false, "localhost.evil.com": false, "": false,

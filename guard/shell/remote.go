@@ -10,7 +10,7 @@ import (
 
 // hostOf returns the host[:port] of a URL, of user@host:path, or of a host.
 func (k *work) hostOf(s string) string {
-	if h, ok := command.Host(s); ok {
+	if h, ok := command.Authority(s); ok {
 		return h
 	}
 	if i := strings.LastIndexByte(s, '@'); i >= 0 && !strings.Contains(s[:i], "/") {
@@ -113,7 +113,7 @@ func (k *work) peer(p command.Part, destination bool) {
 
 // remotePeer returns the host of [user@]host:path or of a URL.
 func remotePeer(s string) (host string, ok bool) {
-	if h, isURL := command.Host(s); isURL && strings.Contains(s, "://") {
+	if h, isURL := command.Authority(s); isURL && strings.Contains(s, "://") {
 		return h, !strings.HasPrefix(s, "file:")
 	}
 	colon, slash := strings.IndexByte(s, ':'), strings.IndexByte(s, '/')
