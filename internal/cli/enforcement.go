@@ -59,7 +59,7 @@ func (h inForce) print(out io.Writer) {
 		{"network", "none, but hosts that a command names, through a proxy", h.Network},
 		{"sockets", "no agents, engines or desktops of this machine", h.Sockets},
 		{"processes", "nothing outlives its call, no other process is seen", h.Processes},
-		{"protected", "git hooks, editor and agent settings hold during the run", h.Protected},
+		{"protected", "git hooks, editor and agent settings that exist hold during the run; new ones are taken back after it", h.Protected},
 		{"limits", "processes and memory are bounded", h.Limits},
 	} {
 		if row.in {

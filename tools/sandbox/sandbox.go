@@ -34,7 +34,7 @@ type Enforcement struct {
 	Network   bool `json:"network"`   // no way out but the policy's
 	Sockets   bool `json:"sockets"`   // no Unix sockets of the host, no other families
 	Processes bool `json:"processes"` // nothing outlives its call, no other process seen
-	Protected bool `json:"protected"` // protected paths hold during the run, not only by a check after it
+	Protected bool `json:"protected"` // protected paths that exist hold during the run; what is new there is taken back after it
 	Limits    bool `json:"limits"`    // processes and memory are bounded
 	// Notes say in one clause each what does not hold here and why.
 	Notes []string `json:"notes,omitempty"`
