@@ -60,6 +60,10 @@ type EvalContext struct {
 
 	// Roots are the workspace roots of this session, absolute and resolved.
 	Roots []string
+	// Scratch is the session's own temporary directory, outside the roots, in
+	// which writing and deleting needs no question; absolute and resolved. Empty:
+	// none.
+	Scratch string
 	// Session and Principal say who calls; both may be empty on stdio.
 	Session   string
 	Principal string

@@ -112,7 +112,7 @@ func toolbox(log string) (*tools.Toolbox, error) {
 		},
 		Reader: &shell.Reader{Table: &command.Table{}, Home: "/nonexistent", Env: map[string]string{"PATH": os.Getenv("PATH"), "HOME": "/nonexistent"}},
 		Audit:  a,
-		Sandbox: func(roots []string) (sandbox.Sandbox, error) {
+		Sandbox: func(roots []string, _ string) (sandbox.Sandbox, error) {
 			return sandbox.Open(sandbox.Settings{Tier: sandbox.None, Roots: roots, State: filepath.Join(filepath.Dir(log), "sandbox")})
 		},
 	}, nil

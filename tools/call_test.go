@@ -150,7 +150,7 @@ func TestArguments(t *testing.T) {
 func TestSandboxIsOpenedOnceAndEnds(t *testing.T) {
 	b := newBench(t)
 	opened := 0
-	b.Sandbox = func(roots []string) (sandbox.Sandbox, error) {
+	b.Sandbox = func(roots []string, _ string) (sandbox.Sandbox, error) {
 		if opened++; !slices.Equal(roots, []string{b.root}) {
 			t.Errorf("roots %q", roots)
 		}
@@ -173,7 +173,7 @@ func TestSandboxIsOpenedOnceAndEnds(t *testing.T) {
 	if err := b.Close(); err != nil {
 		t.Error(err)
 	}
-	b.Sandbox = func([]string) (sandbox.Sandbox, error) { return nil, errors.New("no sandbox here") }
+	b.Sandbox = func([]string, string) (sandbox.Sandbox, error) { return nil, errors.New("no sandbox here") }
 	for range 2 {
 		if res := b.bash(t, "touch made", nil); !res.IsError || exists(b.root+"/made") || !strings.Contains(res.Text, "no sandbox here") {
 			t.Errorf("%+v", res)

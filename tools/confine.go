@@ -41,7 +41,10 @@ type confined struct {
 // confine finds what holds a call that may run, and with what power. An error
 // says that nothing may.
 func (j *job) confine(ctx context.Context, facts *guard.Facts) (*confined, error) {
-	box, err := j.box.boxes.get(j.call.Session, j.call.Roots, j.box.Sandbox)
+	if j.box.Sandbox == nil {
+		return nil, errors.New("the server is not set up: nothing says what holds commands")
+	}
+	box, err := j.box.boxes.get(j.call.Session, j.call.Roots, func() (sandbox.Sandbox, error) { return j.box.Sandbox(j.call.Roots, j.env["TMPDIR"]) })
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +77,7 @@ func (j *job) confine(ctx context.Context, facts *guard.Facts) (*confined, error
 		}
 	}
 	if c.plan.outside && held.Tier != sandbox.None {
-		if c.box, err = j.box.boxes.get(j.call.Session, append([]string{"outside"}, j.call.Roots...), func([]string) (sandbox.Sandbox, error) {
+		if c.box, err = j.box.boxes.get(j.call.Session, append([]string{"outside"}, j.call.Roots...), func() (sandbox.Sandbox, error) {
 			return sandbox.Open(sandbox.Settings{Tier: sandbox.None, Roots: j.call.Roots, Home: profile.Home})
 		}); err != nil {
 			return nil, err

@@ -51,9 +51,9 @@ func heldBench(t *testing.T) (b *bench, home string) {
 		t.Fatalf("what was opened by itself does not contain: %+v", sb.Enforcement())
 	}
 	b.Guard.Hold, b.Guard.Contain = guard.Held, true
-	b.Sandbox = func(roots []string) (sandbox.Sandbox, error) {
+	b.Sandbox = func(roots []string, scratch string) (sandbox.Sandbox, error) {
 		s := settings
-		s.Roots = roots
+		s.Roots, s.Scratch = roots, scratch
 		return sandbox.Open(s)
 	}
 	return b, home
@@ -98,7 +98,7 @@ func TestContainedRun(t *testing.T) {
 	// The same with nothing to hold it: the attacks are real.
 	b.EndSession("s")
 	b.Guard.Hold = guard.Trusted
-	b.Sandbox = func(roots []string) (sandbox.Sandbox, error) {
+	b.Sandbox = func(roots []string, _ string) (sandbox.Sandbox, error) {
 		return sandbox.Open(sandbox.Settings{Tier: sandbox.None, Roots: roots})
 	}
 	res = b.bash(t, "make -s", nil)

@@ -92,11 +92,12 @@ func (c *creations) end(session string) {
 }
 
 // EndSession ends what hangs on a session: its sandboxes with everything that
-// runs in them, its grants, and the knowledge of the files it made.
+// runs in them, its grants, its temporary directory, and the knowledge of the files it made.
 func (b *Toolbox) EndSession(session string) {
 	ours := func(s string) bool { return s == session }
 	b.outputs.end(ours)
 	_ = b.boxes.end(ours)
+	b.scratch.end(session)
 	b.created.end(session)
 	if b.Guard != nil && b.Guard.Grants != nil {
 		b.Guard.Grants.EndSession(session)

@@ -68,7 +68,7 @@ func TestCommandsGetTheEnvironment(t *testing.T) {
 	for line := range strings.SplitSeq(strings.TrimSpace(res.Stdout), "\n") {
 		name, value, _ := strings.Cut(line, "=")
 		switch {
-		case b.Reader.Env[name] == value, name == "PWD" && value == b.root, name == sandbox.Mark && value == res.CallID, name == "SHLVL", name == "_":
+		case b.Reader.Env[name] == value, name == "TMPDIR" && value == FirstScratch(b.Reader.Env[name]), name == "PWD" && value == b.root, name == sandbox.Mark && value == res.CallID, name == "SHLVL", name == "_":
 		default:
 			t.Errorf("unexpected %s", line)
 		}

@@ -135,7 +135,10 @@ func (j *job) run(ctx context.Context) *Result {
 
 // read binds the arguments and says what the call would do.
 func (j *job) read() (request, *guard.Facts, error) {
-	j.env = narrow(j.box.Reader.Env, j.call.Roots, j.id)
+	var err error
+	if j.env, err = j.environment(); err != nil {
+		return nil, nil, err
+	}
 	req, err := bind(j.call.Tool, j.call.Input)
 	if err != nil {
 		return nil, nil, err
@@ -147,7 +150,7 @@ func (j *job) read() (request, *guard.Facts, error) {
 // context is the call as the guard sees it.
 func (j *job) context(facts *guard.Facts) *guard.EvalContext {
 	return &guard.EvalContext{ToolName: j.call.Tool, Input: j.call.Input, WorkingDir: facts.Dir, Facts: facts,
-		Roots: j.call.Roots, Session: j.call.Session, Principal: j.call.Principal}
+		Roots: j.call.Roots, Scratch: j.env["TMPDIR"], Session: j.call.Session, Principal: j.call.Principal}
 }
 
 // judge evaluates facts and records the decision. An error means that it is

@@ -69,7 +69,7 @@ func newBench(t testing.TB) *bench {
 			Default: []guard.Rule{speak("test/default", guard.VerdictAllow, func(guard.Effect) bool { return true })}},
 		Reader: &shell.Reader{Table: table, Home: root, Env: Environment([]string{root}, state), Roots: []string{root}},
 		Audit:  log,
-		Sandbox: func(roots []string) (sandbox.Sandbox, error) {
+		Sandbox: func(roots []string, _ string) (sandbox.Sandbox, error) {
 			return sandbox.Open(sandbox.Settings{Tier: sandbox.None, Roots: roots})
 		},
 	}}

@@ -26,6 +26,6 @@ func Look(r *shell.Reader, c Call) (*guard.EvalContext, error) {
 	}
 	return &guard.EvalContext{
 		ToolName: c.Tool, Input: c.Input, WorkingDir: facts.Dir, Facts: facts,
-		Roots: c.Roots, Session: c.Session, Principal: c.Principal,
+		Roots: c.Roots, Scratch: j.env["TMPDIR"], Session: c.Session, Principal: c.Principal,
 	}, nil
 }

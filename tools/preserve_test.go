@@ -87,9 +87,9 @@ func TestNothingCanBeKept(t *testing.T) {
 }
 
 // freely opens what holds nothing.
-func freely(t *testing.T) func([]string) (sandbox.Sandbox, error) {
+func freely(t *testing.T) func([]string, string) (sandbox.Sandbox, error) {
 	dir := resolved(t.TempDir())
-	return func(roots []string) (sandbox.Sandbox, error) {
+	return func(roots []string, _ string) (sandbox.Sandbox, error) {
 		return sandbox.Open(sandbox.Settings{Tier: sandbox.None, Roots: roots, State: dir})
 	}
 }

@@ -48,8 +48,9 @@ type Toolbox struct {
 	Profile Profile
 	Egress  egress.Proxy
 	// Sandbox opens what holds the commands of a session whose workspace has
-	// these roots; see sandbox.Open. Nil refuses every command.
-	Sandbox func(roots []string) (sandbox.Sandbox, error)
+	// these roots and whose temporary directory is scratch; see sandbox.Open. Nil
+	// refuses every command.
+	Sandbox func(roots []string, scratch string) (sandbox.Sandbox, error)
 	// RateLimit returns the calls a minute that a session may make of a tool, for
 	// workspace roots; zero or nil: no limit.
 	RateLimit func(tool string, roots []string) int
@@ -70,6 +71,7 @@ type Toolbox struct {
 	created creations // files that sessions made
 	boxes   boxes     // sandboxes of sessions
 	outputs outputs   // of jobs, and of what was cut
+	scratch scratches // temporary directories of sessions
 }
 
 // Call is one call of a tool, whoever brought it.

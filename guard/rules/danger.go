@@ -23,6 +23,17 @@ func danger(pol Policy) []guard.Rule {
 			"Denies writing to, formatting or removing disks, memory and other device nodes; and formatting anything but a file in the workspace. "+
 				"The standard streams, null, zero and the terminal are no disks. Source: the deny list of BitCode's tool guards (mkfs, dd of=/dev/...).",
 			changes, judgeDevice)),
+		fixed(each("sys/accounts",
+			"Denies overwriting the files that say who may log in and who may become root: without their content nobody can. Programs that change lines in place, and additions, ask.",
+			func(e guard.Effect) bool {
+				return e.Kind == guard.Write && e.Action == "" && e.Exact && slices.Contains(accounts, strings.ToLower(e.Target))
+			},
+			func(p *guard.Pass, i int, e guard.Effect) {
+				if c := p.CommandOf(i); c != nil && slices.Contains(editors, c.Name) {
+					return // fs/outside asks
+				}
+				p.Report(i, guard.VerdictDeny, would(p, i)+", without which nobody can log in", "let the user change accounts, with `usermod` or `visudo`")
+			})),
 		fixed(each("proc/fork-bomb",
 			"Denies a function or script that starts itself without end. Source: the deny list of BitCode's tool guards.",
 			only(guard.System, "fork-bomb"),
@@ -31,6 +42,13 @@ func danger(pol Policy) []guard.Rule {
 			})),
 	}
 }
+
+// accounts are the files that say who may log in and become root; editors change
+// lines of a file and keep the others.
+var (
+	accounts = []string{"/etc/passwd", "/etc/shadow", "/etc/group", "/etc/gshadow", "/etc/sudoers", "/private/etc/passwd", "/private/etc/group", "/private/etc/sudoers", "/private/etc/master.passwd"}
+	editors  = []string{"sed", "perl", "awk", "gawk", "patch", "ed", "ex", "vi", "vim", "nvim", "nano", "emacs"}
+)
 
 // trees are the directories whose loss or recursive change ends a system or a
 // home.

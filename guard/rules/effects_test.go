@@ -12,7 +12,7 @@ import (
 )
 
 // policy is that of the place where testdata/effects.txt is judged.
-var policy = rules.Policy{Home: "/home/u", Own: []string{"/home/u/.config/handrail"}, Hosts: rules.KnownHosts(), Scratch: []string{"/tmp/scratch"}}
+var policy = rules.Policy{Home: "/home/u", Own: []string{"/home/u/.config/handrail"}, Hosts: rules.KnownHosts()}
 
 func manager(t testing.TB, profile string, p rules.Policy) *guard.Manager {
 	t.Helper()
@@ -43,7 +43,7 @@ func parseEffect(t *testing.T, line string) *guard.EvalContext {
 		facts.Commands, e.Command = []guard.Command{c}, 0
 	}
 	facts.Effects = []guard.Effect{e}
-	return &guard.EvalContext{ToolName: "safe_bash", WorkingDir: "/home/u/proj", Facts: facts, Roots: []string{"/home/u/proj"}}
+	return &guard.EvalContext{ToolName: "safe_bash", WorkingDir: "/home/u/proj", Facts: facts, Roots: []string{"/home/u/proj"}, Scratch: "/tmp/scratch"}
 }
 
 // golden reads the lines "what  # want VERDICT rule" of a file of testdata.

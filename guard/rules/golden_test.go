@@ -67,12 +67,12 @@ func newScene(t testing.TB) *scene {
 	s := &scene{home: home, root: home + "/proj"}
 	s.reader = &shell.Reader{Table: table, Home: home, Roots: []string{s.root}, Env: map[string]string{
 		"HOME": home, "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "PWD": s.root, "USER": "u", "LANG": "C.UTF-8", "TMPDIR": home + "/scratch"}}
-	s.policy = rules.Policy{Home: home, Own: []string{home + "/.config/handrail"}, Hosts: rules.KnownHosts(), Scratch: []string{home + "/scratch"}}
+	s.policy = rules.Policy{Home: home, Own: []string{home + "/.config/handrail"}, Hosts: rules.KnownHosts()}
 	return s
 }
 
 func (s *scene) judge(m *guard.Manager, source string) *guard.Decision {
-	return m.Judge(&guard.EvalContext{ToolName: "safe_bash", WorkingDir: s.root, Roots: []string{s.root}, Facts: s.reader.Read(source, s.root)})
+	return m.Judge(&guard.EvalContext{ToolName: "safe_bash", WorkingDir: s.root, Roots: []string{s.root}, Scratch: s.home + "/scratch", Facts: s.reader.Read(source, s.root)})
 }
 
 // line makes the text of a golden line into shell source: "⏎" is a new line.

@@ -29,8 +29,8 @@ func Defaults(pol Policy) []Entry {
 	allow, ask, llm := guard.VerdictAllow, guard.VerdictAsk, guard.VerdictLLM
 	inRoots := func(p *guard.Pass, e guard.Effect) bool { return isPath(e.Target) && inside(p.Roots, e.Target) }
 	ours := func(p *guard.Pass, e guard.Effect) bool { return !isPath(e.Target) || inRoots(p, e) } // a task's name, or a path
-	tree := func(_ *guard.Pass, e guard.Effect) bool {
-		return (e.Deep || !e.Exact) && !inside(pol.Scratch, e.Target) // what mktemp named is the session's own
+	tree := func(p *guard.Pass, e guard.Effect) bool {
+		return (e.Deep || !e.Exact) && !within(p.Scratch, e.Target) // what mktemp named is the session's own
 	}
 	owner := func(p *guard.Pass, e guard.Effect) bool {
 		return e.Deep || e.Command >= 0 && e.Command < len(p.Facts.Commands) && slices.Contains([]string{"chown", "chgrp"}, p.Facts.Commands[e.Command].Name)

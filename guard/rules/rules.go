@@ -22,10 +22,6 @@ type Policy struct {
 	// Hosts may be read from without a question, besides loopback: registries
 	// and forges. KnownHosts is a usual list.
 	Hosts host.List
-	// Scratch are directories outside the roots in which writing and deleting
-	// needs no question: the private temporary directory of the session.
-	// Absolute and resolved. Empty: none.
-	Scratch []string
 	// Root says that commands run as root.
 	Root bool
 	// Tenant is the principal of a server that serves several; nil: there is none.

@@ -133,13 +133,13 @@ func touches(e guard.Effect) bool {
 }
 
 // free are the standard streams and the session's own temporary directory.
-func free(e guard.Effect, pol Policy) bool {
-	return e.Exact && isStream(e.Target) || inside(pol.Scratch, e.Target)
+func free(p *guard.Pass, e guard.Effect) bool {
+	return e.Exact && isStream(e.Target) || within(p.Scratch, e.Target)
 }
 
 func judgePaths(p *guard.Pass, l *limit, pol Policy) {
 	for i, e := range p.Facts.Effects {
-		if !touches(e) || free(e, pol) {
+		if !touches(e) || free(p, e) {
 			continue
 		}
 		wide := e.Deep || !e.Exact
@@ -182,7 +182,7 @@ func judgeDirs(p *guard.Pass, l *limit, pol Policy) {
 		}
 	}
 	for i, e := range p.Facts.Effects {
-		if touches(e) && !free(e, pol) && !(isPath(e.Target) && inside(dirs, e.Target)) {
+		if touches(e) && !free(p, e) && !(isPath(e.Target) && inside(dirs, e.Target)) {
 			p.Report(i, guard.VerdictDeny, fmt.Sprintf("%s, which is outside of the directories that the configuration allows to %s", would(p, i), p.ToolName), allows(l.AllowedDirs))
 		}
 	}

@@ -36,7 +36,7 @@ func tenants(pol Policy) []guard.Rule {
 			"Denies, on a server for several principals, changes outside the principal's own directories, and reading there by a file tool, or of anything but the system's own files by a command.",
 			func(e guard.Effect) bool { return changes(e) || e.Kind == guard.Read },
 			func(p *guard.Pass, i int, e guard.Effect) {
-				if inside(t.Own, e.Target) || inside(p.Roots, e.Target) || inside(pol.Scratch, e.Target) || e.Exact && isStream(e.Target) {
+				if inside(t.Own, e.Target) || inside(p.Roots, e.Target) || within(p.Scratch, e.Target) || e.Exact && isStream(e.Target) {
 					return
 				}
 				command := p.CommandOf(i) != nil

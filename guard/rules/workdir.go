@@ -19,7 +19,7 @@ func workdir(pol Policy) []guard.Rule {
 				switch {
 				case !isPath(e.Target):
 					p.Report(i, guard.VerdictAsk, actor(p, i)+" would "+verb(e)+" something that cannot be told before it runs", "name the file")
-				case inside(p.Roots, e.Target), below(pol.Scratch, e.Target), !e.Exact && inside(pol.Scratch, e.Target), e.Exact && isStream(e.Target):
+				case inside(p.Roots, e.Target), within(p.Scratch, e.Target) && (p.Scratch != e.Target || !e.Exact), e.Exact && isStream(e.Target):
 				case e.Kind == guard.Delete:
 					p.Report(i, guard.VerdictAsk, outside(p, i, e)+asRoot(pol), "delete only inside the workspace")
 				default:
@@ -67,11 +67,6 @@ func outside(p *guard.Pass, i int, e guard.Effect) string {
 	return because(reason, e)
 }
 
-// below reports whether file is strictly below one of dirs.
-func below(dirs []string, file string) bool {
-	return slices.ContainsFunc(dirs, func(d string) bool { return d != file && within(d, file) })
-}
-
 // readable are trees outside the workspace whose content may be read: what a
 // system and its packages consist of, and temporary files.
 var readable = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/proc", "/sys", "/run", "/var", "/boot", "/nix", "/snap",
@@ -89,7 +84,7 @@ func readOutside(p *guard.Pass, i int, e guard.Effect, pol Policy) string {
 	if !isPath(e.Target) || !e.Exact && e.Target == "/" {
 		return actor(p, i) + " would read " + place(e)
 	}
-	if inside(p.Roots, e.Target) || inside(pol.Scratch, e.Target) || isStream(e.Target) {
+	if inside(p.Roots, e.Target) || within(p.Scratch, e.Target) || isStream(e.Target) {
 		return ""
 	}
 	if (e.Deep || !e.Exact) && (holdsHomes(e.Target) || pol.Home != "" && pol.Home != e.Target && within(e.Target, pol.Home)) {

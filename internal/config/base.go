@@ -12,16 +12,13 @@ import (
 	"handrail/guard/rules"
 )
 
-// base makes what c says into rules, for commands that would get env.
-func (c *Config) base(env map[string]string) (*guard.Base, error) {
+// base makes what c says into rules.
+func (c *Config) base() (*guard.Base, error) {
 	hosts, err := host.Parse(slices.Concat(host.Lists(), c.Hosts)...)
 	if err != nil {
 		return nil, fmt.Errorf("hosts: %w", err)
 	}
 	policy := rules.Policy{Home: c.Home, Own: c.Own(), Hosts: hosts, Root: c.root, Tenant: c.tenant()}
-	if scratch := env["TMPDIR"]; scratch != "" { // only tools.Environment sets it
-		policy.Scratch = []string{scratch}
-	}
 	b := &guard.Base{Fallback: c.Fallback.verdict(), Contain: c.Fallback == Contain && c.LLM.Use != "required", Trusting: c.Profile == "yolo"}
 	if b.Rules, b.Default, err = rules.Profile(c.Profile, policy); err != nil {
 		return nil, err

@@ -37,7 +37,7 @@ func (c *Config) Judge(env map[string]string) (*Judge, error) {
 		return nil, fmt.Errorf("command table: %w", err)
 	}
 	j := &Judge{Table: table}
-	base, err := c.withProjects(c.readProjects(c.Roots, OpenTrust(c.State))).base(env)
+	base, err := c.withProjects(c.readProjects(c.Roots, OpenTrust(c.State))).base()
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +101,7 @@ func (s *System) open(shared *Shared) error {
 	if s.Judge, err = c.Judge(c.commandEnvironment(scratch)); err != nil {
 		return err
 	}
-	s.live = c.follow(s.Guard, s.Reader.Env)
+	s.live = c.follow(s.Guard)
 	held := ledger(s.Store, s.Guard)
 	held.Principal = c.Principal
 	s.Guard.Grants = held

@@ -22,10 +22,11 @@ type Containment struct {
 	Enforcement sandbox.Enforcement
 	Fault       error
 
-	settings sandbox.Settings
+	settings sandbox.Settings // but for roots and scratch
 	mu       sync.Mutex
 	first    sandbox.Sandbox // the one that was probed, for the first session with its roots
 	roots    []string
+	scratch  string
 }
 
 // Contain finds out what holds commands here that get env, with a real command.
@@ -37,9 +38,16 @@ func (c *Config) Contain(env map[string]string) *Containment {
 		return k
 	}
 	s := k.settings
+	if env["TMPDIR"] != "" {
+		s.Scratch = tools.FirstScratch(env["TMPDIR"])
+		if k.Fault = os.MkdirAll(s.Scratch, 0o700); k.Fault != nil {
+			return k
+		}
+	}
 	if s.Roots = c.Roots; len(s.Roots) == 0 && s.Scratch != "" {
 		s.Roots = []string{s.Scratch}
 	}
+	k.scratch = s.Scratch
 	if k.first, k.Fault = sandbox.Open(s); k.Fault != nil {
 		k.Fault = advice(k.Fault)
 		return k
@@ -49,22 +57,23 @@ func (c *Config) Contain(env map[string]string) *Containment {
 	return k
 }
 
-// Open opens the sandbox of a session with these roots. It never holds less than
+// Open opens the sandbox of a session with these roots and this temporary
+// directory. It never holds less than
 // what was found at the start.
-func (k *Containment) Open(roots []string) (sandbox.Sandbox, error) {
+func (k *Containment) Open(roots []string, scratch string) (sandbox.Sandbox, error) {
 	if k.Fault != nil {
 		return nil, k.Fault
 	}
 	k.mu.Lock()
 	first := k.first
-	if first != nil && slices.Equal(roots, k.roots) {
+	if first != nil && slices.Equal(roots, k.roots) && scratch == k.scratch {
 		k.first = nil
 		k.mu.Unlock()
 		return first, nil
 	}
 	k.mu.Unlock()
 	s := k.settings
-	s.Roots = roots
+	s.Roots, s.Scratch = roots, scratch
 	sb, err := sandbox.Open(s)
 	if err != nil {
 		return nil, advice(err)

@@ -16,7 +16,6 @@ import (
 // one stays; and those of projects, which ask while they have a fault. It is
 // safe for concurrent use.
 type live struct {
-	env    map[string]string
 	users  func(roots []string) *guard.Policy // the users' guards; may be nil
 	trust  *Trust
 	notice func(string)
@@ -45,8 +44,8 @@ const (
 )
 
 // follow makes m judge by the files as they are at each call.
-func (c *Config) follow(m *guard.Manager, env map[string]string) *live {
-	l := &live{env: env, users: m.User, trust: OpenTrust(c.State), notice: c.Notice, config: c, places: map[string]*place{}}
+func (c *Config) follow(m *guard.Manager) *live {
+	l := &live{users: m.User, trust: OpenTrust(c.State), notice: c.Notice, config: c, places: map[string]*place{}}
 	if l.notice == nil {
 		l.notice = func(string) {}
 	}
@@ -114,7 +113,7 @@ func (l *live) at(roots []string) *place {
 		return p
 	}
 	p.state, p.config = state, l.config.withProjects(projects)
-	base, err := p.config.base(l.env)
+	base, err := p.config.base()
 	if err != nil { // of what was checked when it was read
 		l.notice("the policy cannot be made, so every call is refused: " + err.Error())
 		base = &guard.Base{}

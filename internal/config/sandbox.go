@@ -89,7 +89,7 @@ func addressRange(_ *Config, w string) (string, error) {
 // Settings are what a session's sandbox is opened with, for commands that get
 // env.
 func (c *Config) settings(env map[string]string) sandbox.Settings {
-	s := sandbox.Settings{Home: c.Home, Scratch: env["TMPDIR"], State: filepath.Join(c.ownState(), "sandbox"),
+	s := sandbox.Settings{Home: c.Home, State: filepath.Join(c.ownState(), "sandbox"),
 		Hidden: slices.Concat(c.Own(), c.hidden(), c.Sandbox.Hidden), Toolchains: c.toolchains(env), Caches: caches(c.Home, env),
 		Image: c.Sandbox.Image, Engine: c.Sandbox.Engine}
 	if c.Sandbox.Tier != "auto" {
