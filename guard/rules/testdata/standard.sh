@@ -286,6 +286,17 @@ sudo mkfs.ext4 /dev/sda1 # want deny disk/device
 mkswap /dev/sda2 # want deny disk/device
 wipefs -a /dev/sda # want deny disk/device
 rm -f /dev/sda # want deny disk/device
+zpool destroy tank # want deny disk/device
+sudo zpool labelclear -f sdb1 # want deny disk/device
+zpool scrub tank # want ask sys/mount
+zpool list -v # want allow
+> /etc/passwd # want deny sys/accounts
+: > /etc/shadow # want deny sys/accounts
+echo 'u ALL=(ALL) NOPASSWD:ALL' | sudo tee /etc/sudoers # want deny sys/accounts
+cp new /etc/group # want deny sys/accounts
+echo 'x::0:0::/:/bin/sh' >> /etc/passwd # want ask
+sed -i s/sh/bash/ /etc/passwd # want ask
+> /etc/hosts # want ask fs/outside
 echo c > /proc/sysrq-trigger # want deny disk/device
 echo b | tee /proc/sysrq-trigger # want deny disk/device
 dd if=/dev/zero of=/dev/mem # want deny disk/device
