@@ -27,6 +27,10 @@ const (
 	Kept
 )
 
+// LostRule is the rule that asks because nothing could bring back what a call
+// deletes. Where that is kept before the call runs, it is no question.
+const LostRule = "default/delete-lost"
+
 // UnheldRule is the rule that asks about code which nothing would hold.
 const UnheldRule = "code/unheld"
 
@@ -40,6 +44,17 @@ func (m *Manager) fallback(c *EvalContext, d *Decision) {
 		return
 	}
 	d.Verdict = min(m.Fallback, VerdictAsk)
+}
+
+// keep allows a call that asks only because it deletes what nothing could bring
+// back, where the history brings it back. What is not counted to its end is more
+// than the history surely keeps.
+func (m *Manager) keep(c *EvalContext, d *Decision) {
+	told := slices.ContainsFunc(d.Findings, func(f Finding) bool { return f.Verdict == VerdictLLM }) // by the validator
+	if d.Verdict == VerdictAsk && m.Contain && m.Hold >= Kept && !(told && m.Validator != nil) && m.containable(c, d) {
+		d.Verdict, d.Contained = VerdictAllow, true
+		d.Reason = "it is kept before, so that `handrail undo` brings it back: " + d.Reason
+	}
 }
 
 // containable reports whether all that the rules leave to the validator is about
@@ -58,7 +73,10 @@ func (m *Manager) containable(c *EvalContext, d *Decision) bool {
 		if f.Verdict == VerdictAllow {
 			continue
 		}
-		if f.Verdict != VerdictLLM || f.Effect < 0 || f.Effect >= len(c.Facts.Effects) || !m.holds(c, c.Facts.Effects[f.Effect]) {
+		if f.Verdict != VerdictLLM && f.Rule != LostRule || f.Effect < 0 || f.Effect >= len(c.Facts.Effects) {
+			return false
+		}
+		if e := c.Facts.Effects[f.Effect]; !m.holds(c, e) || f.Rule == LostRule && (e.Loss == nil || e.Loss.More) {
 			return false
 		}
 	}

@@ -21,6 +21,17 @@ func leaves() guard.Rule {
 	}}
 }
 
+// lost asks about what nothing could bring back.
+func lost() guard.Rule {
+	return guard.Rule{ID: guard.LostRule, Evaluate: func(p *guard.Pass) {
+		for i, e := range p.Facts.Effects {
+			if e.Kind == guard.Delete && e.Loss != nil && e.Loss.Lost() > 0 {
+				p.Report(i, guard.VerdictAsk, "lost", "")
+			}
+		}
+	}}
+}
+
 func does(effects ...guard.Effect) *guard.EvalContext {
 	for i := range effects {
 		effects[i].Command, effects[i].From = 0, -1
@@ -42,6 +53,10 @@ func TestContained(t *testing.T) {
 		{"inline code", []guard.Effect{{Kind: guard.Code, Action: "inline", Target: "python3"}}, true, true},
 		{"foreign script", []guard.Effect{{Kind: guard.Code, Target: "/opt/x"}}, true, true},
 		{"deletes in the workspace", []guard.Effect{{Kind: guard.Delete, Target: "/w/build", Deep: true}}, false, true},
+		{"deletes what is lost", []guard.Effect{{Kind: guard.Delete, Target: "/w/lost", Deep: true, Loss: &guard.Loss{Files: 2, Untracked: 2}}}, false, true},
+		{"deletes more than is counted", []guard.Effect{{Kind: guard.Delete, Target: "/w/lost", Deep: true, Loss: &guard.Loss{Files: 2, Untracked: 2, More: true}}}, false, false},
+		{"deletes what is lost, and elsewhere", []guard.Effect{{Kind: guard.Delete, Target: "/www/lost", Deep: true, Loss: &guard.Loss{Files: 2, Untracked: 2}}}, false, false},
+		{"deletes what is lost, and sends", []guard.Effect{{Kind: guard.Delete, Target: "/w/lost", Deep: true, Loss: &guard.Loss{Files: 2, Untracked: 2}}, {Kind: guard.Network, Action: "send", Target: "localhost"}}, false, false},
 		{"deletes the workspace", []guard.Effect{{Kind: guard.Delete, Target: "/w", Deep: true}}, false, false},
 		{"deletes elsewhere", []guard.Effect{{Kind: guard.Delete, Target: "/www/x", Deep: true}}, false, false},
 		{"shreds", []guard.Effect{{Kind: guard.Delete, Action: "shred", Target: "/w/x"}}, false, false},
@@ -58,7 +73,7 @@ func TestContained(t *testing.T) {
 	} {
 		for hold, want := range map[guard.Hold]bool{guard.Unheld: false, guard.Trusted: false, guard.Held: c.held, guard.Kept: c.kept} {
 			for _, contain := range []bool{false, true} {
-				m := &guard.Manager{Rules: []guard.Rule{leaves()}, Default: []guard.Rule{leaves()}, Fallback: ask, Grants: guard.NewGrants(), Hold: hold, Contain: contain}
+				m := &guard.Manager{Rules: []guard.Rule{leaves(), lost()}, Default: []guard.Rule{leaves()}, Fallback: ask, Grants: guard.NewGrants(), Hold: hold, Contain: contain}
 				d := m.Evaluate(t.Context(), does(c.effects...))
 				if run := d.Verdict == allow; run != (want && contain) || d.Contained != run {
 					t.Errorf("%s, hold %d, contain %v: %v, contained %v", c.name, hold, contain, d.Verdict, d.Contained)
@@ -82,6 +97,11 @@ func TestContainmentIsTheFallbackOnly(t *testing.T) {
 	m.Validator = says{nil, errors.New("down")}
 	if d := m.Evaluate(t.Context(), c); d.Verdict != allow || !d.Contained || d.Validator.Fault != "down" {
 		t.Errorf("a fault of the server: %+v", d)
+	}
+	m.Rules, m.Validator = []guard.Rule{leaves(), lost()}, says{&guard.Decision{Verdict: allow, Reason: "so"}, nil}
+	both := does(guard.Effect{Kind: guard.Exec, Action: "unlisted", Target: "frob"}, guard.Effect{Kind: guard.Delete, Target: "/w/lost", Deep: true, Loss: &guard.Loss{Files: 1, Untracked: 1}})
+	if d := m.Evaluate(t.Context(), both); d.Verdict != ask {
+		t.Errorf("what the validator is there for runs without it: %+v", d)
 	}
 	m.Rules = []guard.Rule{rule("a/x", ask, 0)}
 	if d := m.Evaluate(t.Context(), c); d.Verdict != ask {

@@ -82,6 +82,7 @@ type Manager struct {
 func (m *Manager) Evaluate(ctx context.Context, c *EvalContext) *Decision {
 	m, p := m.at(c)
 	d := m.judge(c, p)
+	m.keep(c, d)
 	if d.Verdict == VerdictLLM {
 		if m.Validator != nil && m.granted(ctx, c, d) { // a person has said yes to it: nothing overrules that
 			return d

@@ -7,6 +7,7 @@ import (
 
 	"handrail/elicit"
 	"handrail/guard"
+	"handrail/guard/rules"
 	"handrail/tools/history"
 	"handrail/tools/sandbox"
 )
@@ -83,6 +84,41 @@ func TestNothingCanBeKept(t *testing.T) {
 	}
 	if res = b.bash(t, "cat f", nil); strings.Contains(res.Text, "undone") || res.Stdout != "x\n" {
 		t.Errorf("%+v", res)
+	}
+}
+
+// TestLostIsNoQuestionWhereKept: a tree that only the history brings back is
+// deleted without a question and brought back by undo; one that is too large for
+// it is not deleted unasked.
+func TestLostIsNoQuestionWhereKept(t *testing.T) {
+	b, home := heldBench(t)
+	b.Guard.Rules, b.Guard.Default = rules.Standard(rules.Policy{Home: home})
+	limits := history.DefaultLimits()
+	limits.File = 1000
+	kept, err := history.Open(filepath.Join(filepath.Dir(b.log), "history"), limits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.write(t, "build/a", "a\n")
+	b.write(t, "build/sub/b", "b\n")
+	if res := b.bash(t, "rm -rf build", nil); res.Verdict != guard.VerdictAsk || !exists(b.root+"/build/a") {
+		t.Fatalf("nothing keeps it: %s", res.Text)
+	}
+	b.History, b.Guard.Hold = kept, guard.Kept
+	res := b.bash(t, "rm -rf build", nil)
+	if res.Verdict != guard.VerdictAllow || exists(b.root+"/build") || !strings.Contains(res.Reason, "undo") {
+		t.Fatalf("%+v", res)
+	}
+	r, err := kept.Find(res.CallID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if u, err := kept.Undo(t.Context(), r, history.Options{ID: "undo-x"}); err != nil || !u.Done || b.content(t, "build/sub/b") != "b\n" {
+		t.Errorf("%+v, %v", u, err)
+	}
+	b.write(t, "build/large", strings.Repeat("x", 5000))
+	if res := b.bash(t, "rm -rf build", nil); res.Rule != "history/keep" || !exists(b.root+"/build/a") {
+		t.Errorf("what cannot be kept: %s", res.Text)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -157,6 +158,18 @@ func (s *Store) after(ctx context.Context, r *Record) error {
 	}
 	r.Ended = time.Now().UTC()
 	return s.save(r)
+}
+
+// Misses reports whether something at or below one of paths is not kept, or may
+// not be.
+func (k *Kept) Misses(paths []string) bool {
+	if k == nil || k.r == nil {
+		return len(paths) > 0
+	}
+	below := func(l Lost) bool {
+		return slices.ContainsFunc(paths, func(p string) bool { return within(string(l.Path), p) })
+	}
+	return len(paths) > 0 && (k.r.LostCount > len(k.r.Lost) || slices.ContainsFunc(k.r.Lost, below))
 }
 
 // Untold says in a clause what of the places is not kept, of what this process
