@@ -61,7 +61,7 @@ func (j *job) confine(ctx context.Context, facts *guard.Facts) (*confined, error
 		return nil, errors.New("`escalate` needs a person's approval of exactly this call")
 	}
 	profile := j.box.Profile
-	profile.Scratch = j.env["TMPDIR"]
+	profile.Scratch, profile.guarded = j.env["TMPDIR"], &j.box.guarded
 	if profile.Home == "" {
 		profile.Home = j.box.Reader.Home
 	}

@@ -27,6 +27,8 @@ type Profile struct {
 	// host.Parse reads them.
 	Packages, Hosts []string
 	Limits          sandbox.Limits
+
+	guarded *guarded // knows files of secrets; nil looks for them anew
 }
 
 // plan is how one call runs.
@@ -56,7 +58,7 @@ type authority struct {
 // code would have the same power, and `ls ~; make` must not be a way to it.
 func (p *Profile) plan(a authority) *plan {
 	pl := &plan{env: map[string]string{}, policy: &sandbox.Policy{
-		Roots: a.roots, Scratch: p.Scratch, Home: p.Home, Hidden: p.Hidden, Limits: p.Limits, Secrets: guarded(a.roots),
+		Roots: a.roots, Scratch: p.Scratch, Home: p.Home, Hidden: p.Hidden, Limits: p.Limits, Secrets: p.guarded.of(a.roots),
 	}}
 	if a.escalate && a.granted {
 		pl.policy.Open, pl.policy.Network = true, sandbox.Full

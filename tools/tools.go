@@ -72,6 +72,7 @@ type Toolbox struct {
 	boxes   boxes     // sandboxes of sessions
 	outputs outputs   // of jobs, and of what was cut
 	scratch scratches // temporary directories of sessions
+	guarded guarded   // files of secrets in workspaces
 }
 
 // Call is one call of a tool, whoever brought it.
