@@ -23,7 +23,7 @@ func workdir(pol Policy) []guard.Rule {
 				case e.Kind == guard.Delete:
 					p.Report(i, guard.VerdictAsk, outside(p, i, e)+asRoot(pol), "delete only inside the workspace")
 				default:
-					p.Report(i, guard.VerdictAsk, outside(p, i, e)+asRoot(pol), "write inside the workspace instead")
+					p.Report(i, guard.VerdictAsk, outside(p, i, e)+asRoot(pol), elsewhere(p, e))
 				}
 			}),
 		each("fs/workspace",
@@ -57,6 +57,14 @@ func workdir(pol Policy) []guard.Rule {
 				}
 			}),
 	}
+}
+
+// elsewhere says where to write instead of where e does.
+func elsewhere(p *guard.Pass, e guard.Effect) string {
+	if p.Scratch != "" && inside([]string{"/tmp", "/var/tmp", "/private/tmp", "/dev/shm"}, e.Target) {
+		return "write temporary files to $TMPDIR (" + p.Scratch + "), which is this session's own and needs no question: every call and every tool of the session sees it until the session ends"
+	}
+	return "write inside the workspace instead"
 }
 
 func outside(p *guard.Pass, i int, e guard.Effect) string {
