@@ -93,6 +93,7 @@ var Actions = map[Kind][]string{
 	},
 	Privilege: {
 		"",
+		"brokered",    // something of the user's own is lent to it: keys, a token, an engine
 		"uncontained", // the call runs without the limits of its sandbox
 	},
 	Persist: {"", "schedule", "service", "startup", "hook"},

@@ -35,6 +35,8 @@ func (a *BashArgs) facts(j *job) (*guard.Facts, error) {
 	}
 	if a.Escalate != "" {
 		facts.Effects = append(facts.Effects, a.escalation())
+	} else {
+		facts.Effects = append(facts.Effects, j.brokered(facts)...)
 	}
 	return facts, nil
 }

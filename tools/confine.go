@@ -211,6 +211,7 @@ func (c *confined) told(e *ending, res *Result) (notes []string) {
 	if res.Sandbox.Power != "contained" || e.Code == 0 {
 		return notes
 	}
+	notes = append(notes, advice(res.Stderr+"\n"+res.Stdout)...)
 	if seen := c.refusals(res.Stderr + "\n" + res.Stdout); len(seen) > 0 {
 		res.Sandbox.Refused = append(res.Sandbox.Refused, seen...)
 		advice := "Name the path or host in the command itself, so that it can be judged, or repeat the call with `escalate`: \"why\", which asks a person for this one run with more power"

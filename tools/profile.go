@@ -81,6 +81,9 @@ func (p *Profile) plan(a authority) *plan {
 				pl.remote(p, a, i)
 			}
 		}
+		if broker(e) && a.granted && allRead(a.facts, true) {
+			pl.lend(p, a, e)
+		}
 		pl.outside = pl.outside || a.granted && known && machine(e)
 	}
 	pl.git(a, known)

@@ -80,6 +80,27 @@ func (c *confined) unseen(path string) bool {
 	return err == nil && !below(path, open)
 }
 
+// What a refusal is often about, and what to do then.
+var advices = []struct {
+	says *regexp.Regexp
+	do   string
+}{
+	{regexp.MustCompile(`(?i)gpg failed to sign|failed to write commit object|Couldn't load public key|No secret key|incorrect passphrase supplied to decrypt private key`),
+		"a signature needs the user's key, which no sandbox has: `git commit --no-gpg-sign` leaves it out, `escalate` asks for it"},
+	{regexp.MustCompile(`(?i)(127\.0\.0\.1|localhost|::1)[^\n]*(refused|connect)|(refused|connect)[^\n]*(127\.0\.0\.1|localhost|::1)`),
+		"localhost is the sandbox's own: what it started is reached there, a service of this machine by `escalate`"},
+}
+
+// advice says what to do about what the output of a failed run shows.
+func advice(output string) (notes []string) {
+	for _, a := range advices {
+		if a.says.MatchString(output) {
+			notes = append(notes, a.do)
+		}
+	}
+	return notes
+}
+
 // waited reports whether the output of a failed command shows that it wanted to
 // ask somebody.
 func waited(output string) bool { return saysInput.MatchString(output) }

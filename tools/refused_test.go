@@ -43,3 +43,16 @@ func TestRefusals(t *testing.T) {
 		}
 	}
 }
+
+func TestAdvice(t *testing.T) {
+	for output, want := range map[string]string{
+		"error: gpg failed to sign the data\nfatal: failed to write commit object":                 "--no-gpg-sign",
+		"curl: (7) Failed to connect to localhost port 3000 after 0 ms":                            "localhost is the sandbox's own",
+		"psql: error: connection to server at \"127.0.0.1\", port 5432 failed: Connection refused": "localhost is the sandbox's own",
+		"FAIL: expected 1, got 2": "",
+	} {
+		if got := strings.Join(advice(output), "; "); (want == "") != (got == "") || !strings.Contains(got, want) {
+			t.Errorf("%q: %q, want %q", output, got, want)
+		}
+	}
+}

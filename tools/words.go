@@ -36,7 +36,7 @@ var phrases = map[act]string{
 	{guard.Remote, ""}: "changes %s", {guard.Remote, "read"}: "looks at %s", {guard.Remote, "push"}: "pushes to %s",
 	{guard.Remote, "force-push"}: "force-pushes to %s: commits there may be lost", {guard.Remote, "publish"}: "publishes to %s",
 	{guard.Remote, "deploy"}: "deploys to %s", {guard.Remote, "delete"}: "deletes on %s", {guard.Remote, "admin"}: "changes access or secrets of %s",
-	{guard.Privilege, ""}: "gains rights: runs %s", {guard.Privilege, "uncontained"}: "runs without the limits of the sandbox, with your rights on all files and the whole network: %s",
+	{guard.Privilege, ""}: "gains rights: runs %s", {guard.Privilege, "brokered"}: "is lent what is yours: %s", {guard.Privilege, "uncontained"}: "runs without the limits of the sandbox, with your rights on all files and the whole network: %s",
 	{guard.Persist, ""}: "will run later by itself: %s", {guard.Persist, "schedule"}: "schedules something to run later: %s",
 	{guard.Persist, "service"}: "sets up a service: %s", {guard.Persist, "startup"}: "will run at every start: %s",
 	{guard.Persist, "hook"}: "sets up a hook that runs later: %s",

@@ -22,6 +22,7 @@ type question struct {
 // questions is the ask list of BitCode's tool guards and its kin.
 var questions = []question{
 	{"priv/escalation", guard.Privilege, []string{""}, "%[1]s would run with more rights than you gave (%[2]s)", "run it without more rights", "Asks before rights are gained: sudo, su, doas, setuid bits. Source: the ask list of BitCode's tool guards."},
+	{"priv/brokered", guard.Privilege, []string{"brokered"}, "%[1]s needs what no sandbox has: %[2]s", "leave it to the user, or do without", "Asks before something of the user's own is lent to a contained call: a connection by ssh with their keys, a token, the socket of a container engine."},
 	{"vcs/force-push", guard.Remote, []string{"force-push"}, "%[1]s would overwrite commits in %[2]s", "push to a new branch: `git switch -c fix`, then a plain push", "Asks before commits elsewhere may be lost. Source: the ask list of BitCode's tool guards."},
 	{"vcs/discard", guard.Delete, []string{"discard"}, "%[1]s would throw away work that version control cannot bring back, in %[2]s", "keep a copy first: `git stash`", "Asks before uncommitted, unreachable or untracked work is lost: reset --hard, clean, checkout of paths, stash drop, branch -D. Source: the ask list of BitCode's tool guards."},
 	{"remote/publish", guard.Remote, []string{"publish"}, "%[1]s would publish to %[2]s, which cannot be taken back", "show what would be published first", "Asks before a package, image or release is published. Source: the ask list of BitCode's tool guards."},
