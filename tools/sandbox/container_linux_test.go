@@ -17,7 +17,7 @@ import (
 )
 
 func TestContainer(t *testing.T) {
-	socket := podman(t)
+	socket := testkit.Podman(t, testImage)
 	for name, test := range map[string]func(*testing.T, string){
 		"runs": containerRuns, "holds": containerHolds, "ends all": containerEndsAll, "limits": containerLimits, "proxy": containerProxy, "refuses": containerRefuses,
 	} {
@@ -279,7 +279,7 @@ func containerRefuses(t *testing.T, socket string) {
 }
 
 func BenchmarkContainer(b *testing.B) {
-	p := harbour(b, podman(b))
+	p := harbour(b, testkit.Podman(b, testImage))
 	for b.Loop() {
 		if r := p.run(b, p.base(), "true"); r.Code != 0 {
 			b.Fatalf("%+v", r)
