@@ -88,7 +88,7 @@ func (l *land) enter() error {
 	if _, _, errno := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, fd, 0, 0); errno != 0 {
 		return fmt.Errorf("landlock: restrict: %w", errno)
 	}
-	return filter{Sockets: l.Sockets, Unix: l.Unix}.load()
+	return filter{Sockets: l.Sockets, Unix: l.Unix, Shared: !l.Unix}.load()
 }
 
 // add adds the grant to a ruleset. A path that is not there is left out.

@@ -60,7 +60,8 @@ func (l *landed) Enforcement() Enforcement {
 	e := Enforcement{Tier: Landlock, Writes: true, Reads: true, Network: true, Sockets: true, Processes: true, Limits: true, Notes: []string{
 		"protected paths and files with secrets in the workspace are put back by a comparison after the run, not held during it",
 		"mode, times and attributes of the user's own files elsewhere can be changed",
-		"names and arguments of other processes can be seen",
+		"names and arguments of other processes can be seen, and the processors that they run on set",
+		"shared memory, semaphores and queues of System V and POSIX queues are not there",
 		"a hard link that was made before leads out of the workspace",
 		"no network means no local one either, and there is no list of hosts: the network is none or all of it",
 		"package caches can be read and not written; /tmp and /dev/shm are not there",

@@ -28,6 +28,10 @@ const (
 type filter struct {
 	Sockets sockets
 	Unix    bool // Unix sockets; pairs of them always
+	// Shared says that no namespace parts the command from the other processes of
+	// the user and their shared memory, queues and semaphores: then it gets no call
+	// that changes those.
+	Shared bool
 }
 
 // What a program returns (linux/seccomp.h).
@@ -55,6 +59,13 @@ var deniedCalls = []uint32{
 	unix.SYS_SETTIMEOFDAY, unix.SYS_CLOCK_SETTIME, unix.SYS_VHANGUP,
 }
 
+// sharedCalls reach what other processes share by a number or a name that any
+// process of the user can use (sysvipc(7), mq_overview(7)).
+var sharedCalls = []uint32{
+	unix.SYS_SHMGET, unix.SYS_SHMAT, unix.SYS_SHMCTL, unix.SYS_SEMGET, unix.SYS_SEMOP, unix.SYS_SEMTIMEDOP, unix.SYS_SEMCTL,
+	unix.SYS_MSGGET, unix.SYS_MSGSND, unix.SYS_MSGRCV, unix.SYS_MSGCTL, unix.SYS_MQ_OPEN, unix.SYS_MQ_UNLINK,
+}
+
 // newNamespaces are the flags of clone that make a namespace.
 const newNamespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET |
 	unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP
@@ -80,7 +91,11 @@ func (f filter) program() ([]unix.SockFilter, error) {
 		a.branch(opAtLeast, foreignCalls, "unknown", "")
 	}
 	a.branch(opEqual, unix.SYS_CLONE3, "unknown", "") // its flags are behind a pointer; libc falls back to clone
-	for _, calls := range [][]uint32{deniedCalls, deniedHere} {
+	lists := [][]uint32{deniedCalls, deniedHere}
+	if f.Shared {
+		lists = append(lists, sharedCalls)
+	}
+	for _, calls := range lists {
 		for _, nr := range calls {
 			a.branch(opEqual, nr, "deny", "")
 		}
@@ -115,6 +130,9 @@ func (f filter) arguments(a *assembler) {
 	})
 	on(unix.SYS_SOCKETPAIR, func() { a.argument(0); a.branch(opEqual, unix.AF_UNIX, "allow", "deny") })
 	on(unix.SYS_SOCKET, func() { f.families(a) })
+	if f.Shared {
+		f.others(on, a)
+	}
 	if f.Sockets != tcpClients {
 		return
 	}
@@ -131,6 +149,25 @@ func (f filter) arguments(a *assembler) {
 		a.branch(opEqual, tcpULP, "deny", "allow")
 	})
 }
+
+// others adds the calls that change another process by its number; 0 is the
+// caller. Who may signal it is Landlock's to say, who may trace it too.
+func (f filter) others(on func(uint32, func()), a *assembler) {
+	for _, nr := range []uint32{unix.SYS_PRLIMIT64, unix.SYS_SCHED_SETSCHEDULER, unix.SYS_SCHED_SETPARAM, unix.SYS_SCHED_SETATTR} {
+		on(nr, func() { a.argument(0); a.branch(opEqual, 0, "allow", "deny") })
+	}
+	for _, of := range []struct{ nr, user uint32 }{{unix.SYS_SETPRIORITY, unix.PRIO_USER}, {unix.SYS_IOPRIO_SET, ioprioUser}} {
+		on(of.nr, func() {
+			a.argument(0)
+			a.branch(opAtLeast, of.user, "deny", "")
+			a.argument(1)
+			a.branch(opEqual, 0, "allow", "deny")
+		})
+	}
+}
+
+// ioprioUser is IOPRIO_WHO_USER of ioprio_set(2): all processes of a user.
+const ioprioUser = 3
 
 // families adds what socket may be called with: AF_VSOCK, AF_PACKET, AF_ALG and
 // all others that are not named are denied.

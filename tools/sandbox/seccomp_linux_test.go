@@ -21,7 +21,7 @@ import (
 func filters() []filter {
 	var all []filter
 	for _, s := range []sockets{noSockets, tcpClients, ipSockets} {
-		all = append(all, filter{s, false}, filter{s, true})
+		all = append(all, filter{s, false, false}, filter{s, true, false}, filter{s, false, true})
 	}
 	return all
 }
@@ -180,6 +180,8 @@ func attempts(t *testing.T) []attempt {
 	ip := func(f filter) bool { return f.Sockets == ipSockets }
 	tcp := func(f filter) bool { return f.Sockets != noSockets }
 	free := func(f filter) bool { return f.Sockets != tcpClients }
+	alone := func(f filter) bool { return !f.Shared }
+	const nobody = 1 << 30 // no process has this number
 	return []attempt{
 		{"start a program", start(0), always},
 		{"clone into a user namespace", start(unix.CLONE_NEWUSER), nil},
@@ -203,6 +205,15 @@ func attempts(t *testing.T) []attempt {
 		{"TIOCSTI", call(unix.SYS_IOCTL, ^uintptr(0), unix.TIOCSTI), nil},
 		{"TIOCSTI with a high word", call(unix.SYS_IOCTL, ^uintptr(0), unix.TIOCSTI|highWord), nil},
 		{"TIOCLINUX", call(unix.SYS_IOCTL, ^uintptr(0), tiocLinux), nil},
+		{"own limits", call(unix.SYS_PRLIMIT64, 0, unix.RLIMIT_CORE), always},
+		{"limits of another process", call(unix.SYS_PRLIMIT64, nobody), alone},
+		{"own priority", call(unix.SYS_SETPRIORITY, unix.PRIO_PROCESS, 0, 0), always},
+		{"priority of another process", call(unix.SYS_SETPRIORITY, unix.PRIO_PROCESS, nobody), alone},
+		{"scheduling of another process", call(unix.SYS_SCHED_SETSCHEDULER, nobody), alone},
+		{"input priority of another process", call(unix.SYS_IOPRIO_SET, 1, nobody, 0), alone},
+		{"shared memory", call(unix.SYS_SHMGET, 1, 0, 0), alone},
+		{"queue", call(unix.SYS_MSGGET, 1, 0), alone},
+		{"queue by name", call(unix.SYS_MQ_OPEN, 0, 0), alone},
 		{"sendto", call(unix.SYS_SENDTO, ^uintptr(0), 0, 0, 0), always},
 		{"sendto fast open", call(unix.SYS_SENDTO, ^uintptr(0), 0, 0, unix.MSG_FASTOPEN), free},
 		{"sendmsg fast open", call(unix.SYS_SENDMSG, ^uintptr(0), 0, unix.MSG_FASTOPEN), free},
