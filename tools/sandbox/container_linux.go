@@ -20,6 +20,9 @@ type containers struct {
 	Settings
 	engine *engine
 	user   string // uid:gid of commands
+	// profile is what the engine takes as a container's seccomp profile: the path
+	// of a file (Podman), or its text (Docker).
+	profile string
 
 	mu      sync.Mutex
 	idle    map[string][]*container // by what was asked of the engine
@@ -68,7 +71,11 @@ func openContainers(s Settings, tier Tier) (Sandbox, error) {
 	} else if err != nil {
 		return nil, fmt.Errorf("image %s: %w", s.Image, err)
 	}
-	return &containers{Settings: s, engine: e, user: user, idle: map[string][]*container{}, running: map[*contained]bool{}}, nil
+	profile, err := engineProfile(tier, s.State)
+	if err != nil {
+		return nil, err
+	}
+	return &containers{Settings: s, engine: e, user: user, profile: profile, idle: map[string][]*container{}, running: map[*contained]bool{}}, nil
 }
 
 // commandUser is who commands are in a container: us, or where we are user 0

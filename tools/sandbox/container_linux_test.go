@@ -28,7 +28,7 @@ func TestContainer(t *testing.T) {
 func containerRuns(t *testing.T, socket string) {
 	p := harbour(t, socket)
 	r := p.run(t, p.base(), `echo out; echo err >&2; pwd; touch made; cat; id -u; echo "$TMPDIR"; touch "$TMPDIR/x" ~/y /tmp/z && exit 7`)
-	if r.Code != 7 || !strings.Contains(r.out, "out\n") || !strings.Contains(r.out, "err\n") || !strings.Contains(r.out, p.root+"\n") || !strings.Contains(r.out, "4242\n"+p.Scratch) || r.found != 0 {
+	if r.Code != 7 || !strings.Contains(r.out, "out\n") || !strings.Contains(r.out, "err\n") || !strings.Contains(r.out, p.root+"\n") || !strings.Contains(r.out, "4242\n") || !strings.Contains(r.out, p.Scratch+"\n") || r.found != 0 {
 		t.Errorf("got %+v", r)
 	}
 	if _, err := os.Stat(filepath.Join(p.root, "made")); err != nil {

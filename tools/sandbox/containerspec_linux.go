@@ -76,7 +76,7 @@ func (b *containers) spec(p *Policy) (*spec, error) {
 		Image: b.Image, Entrypoint: []string{"/bin/bash", "-c", "read -r forever"}, User: first, OpenStdin: true, WorkingDir: "/", Hostname: "sandbox",
 		Labels: map[string]string{"handrail": "sandbox"},
 		HostConfig: hostConfig{
-			NetworkMode: "none", ReadonlyRootfs: true, CapDrop: []string{"ALL"}, SecurityOpt: []string{"no-new-privileges"}, IpcMode: "private",
+			NetworkMode: "none", ReadonlyRootfs: true, CapDrop: []string{"ALL"}, SecurityOpt: []string{"no-new-privileges", "seccomp=" + b.profile}, IpcMode: "private",
 			PidsLimit: limits.Processes, Memory: limits.Memory, MemorySwap: limits.Memory, LogConfig: map[string]string{"Type": "none"},
 			Ulimits: []ulimit{{"core", 0, 0}, {"fsize", limits.FileSize, limits.FileSize}},
 			Tmpfs:   map[string]string{},

@@ -41,29 +41,36 @@ const (
 	seccompAllow = unix.SECCOMP_RET_ALLOW
 )
 
+// systemCall is a call of the kernel: a filter of ours wants its number, one that
+// an engine makes its name.
+type systemCall struct {
+	name string
+	nr   uint32
+}
+
 // deniedCalls get EPERM: other ways to namespaces and mounts, to the memory and
 // descriptors of other processes, to keys, to large attack surface of the
 // kernel, and past the file rules of the sandbox (io_uring, handles).
 // Source: the default profiles of docker and sandbox-runtime; syscall tables of
 // Linux up to 7.0.
-var deniedCalls = []uint32{
-	unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER,
-	unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV, unix.SYS_PROCESS_MADVISE, unix.SYS_KCMP, unix.SYS_PIDFD_GETFD,
-	unix.SYS_UNSHARE, unix.SYS_SETNS, unix.SYS_LISTNS,
-	unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_CHROOT, unix.SYS_MOVE_MOUNT, unix.SYS_OPEN_TREE, unix.SYS_OPEN_TREE_ATTR,
-	unix.SYS_FSOPEN, unix.SYS_FSMOUNT, unix.SYS_FSCONFIG, unix.SYS_FSPICK, unix.SYS_MOUNT_SETATTR,
-	unix.SYS_KEYCTL, unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY,
-	unix.SYS_BPF, unix.SYS_PERF_EVENT_OPEN, unix.SYS_USERFAULTFD, unix.SYS_FANOTIFY_INIT, unix.SYS_OPEN_BY_HANDLE_AT, unix.SYS_LSM_SET_SELF_ATTR,
-	unix.SYS_KEXEC_LOAD, unix.SYS_INIT_MODULE, unix.SYS_FINIT_MODULE, unix.SYS_DELETE_MODULE,
-	unix.SYS_QUOTACTL, unix.SYS_QUOTACTL_FD, unix.SYS_SWAPON, unix.SYS_SWAPOFF, unix.SYS_REBOOT, unix.SYS_SYSLOG, unix.SYS_ACCT,
-	unix.SYS_SETTIMEOFDAY, unix.SYS_CLOCK_SETTIME, unix.SYS_VHANGUP,
+var deniedCalls = []systemCall{
+	{"io_uring_setup", unix.SYS_IO_URING_SETUP}, {"io_uring_enter", unix.SYS_IO_URING_ENTER}, {"io_uring_register", unix.SYS_IO_URING_REGISTER},
+	{"ptrace", unix.SYS_PTRACE}, {"process_vm_readv", unix.SYS_PROCESS_VM_READV}, {"process_vm_writev", unix.SYS_PROCESS_VM_WRITEV}, {"process_madvise", unix.SYS_PROCESS_MADVISE}, {"kcmp", unix.SYS_KCMP}, {"pidfd_getfd", unix.SYS_PIDFD_GETFD},
+	{"unshare", unix.SYS_UNSHARE}, {"setns", unix.SYS_SETNS}, {"listns", unix.SYS_LISTNS},
+	{"mount", unix.SYS_MOUNT}, {"umount2", unix.SYS_UMOUNT2}, {"pivot_root", unix.SYS_PIVOT_ROOT}, {"chroot", unix.SYS_CHROOT}, {"move_mount", unix.SYS_MOVE_MOUNT}, {"open_tree", unix.SYS_OPEN_TREE}, {"open_tree_attr", unix.SYS_OPEN_TREE_ATTR},
+	{"fsopen", unix.SYS_FSOPEN}, {"fsmount", unix.SYS_FSMOUNT}, {"fsconfig", unix.SYS_FSCONFIG}, {"fspick", unix.SYS_FSPICK}, {"mount_setattr", unix.SYS_MOUNT_SETATTR},
+	{"keyctl", unix.SYS_KEYCTL}, {"add_key", unix.SYS_ADD_KEY}, {"request_key", unix.SYS_REQUEST_KEY},
+	{"bpf", unix.SYS_BPF}, {"perf_event_open", unix.SYS_PERF_EVENT_OPEN}, {"userfaultfd", unix.SYS_USERFAULTFD}, {"fanotify_init", unix.SYS_FANOTIFY_INIT}, {"open_by_handle_at", unix.SYS_OPEN_BY_HANDLE_AT}, {"lsm_set_self_attr", unix.SYS_LSM_SET_SELF_ATTR},
+	{"kexec_load", unix.SYS_KEXEC_LOAD}, {"init_module", unix.SYS_INIT_MODULE}, {"finit_module", unix.SYS_FINIT_MODULE}, {"delete_module", unix.SYS_DELETE_MODULE},
+	{"quotactl", unix.SYS_QUOTACTL}, {"quotactl_fd", unix.SYS_QUOTACTL_FD}, {"swapon", unix.SYS_SWAPON}, {"swapoff", unix.SYS_SWAPOFF}, {"reboot", unix.SYS_REBOOT}, {"syslog", unix.SYS_SYSLOG}, {"acct", unix.SYS_ACCT},
+	{"settimeofday", unix.SYS_SETTIMEOFDAY}, {"clock_settime", unix.SYS_CLOCK_SETTIME}, {"vhangup", unix.SYS_VHANGUP},
 }
 
 // sharedCalls reach what other processes share by a number or a name that any
 // process of the user can use (sysvipc(7), mq_overview(7)).
-var sharedCalls = []uint32{
-	unix.SYS_SHMGET, unix.SYS_SHMAT, unix.SYS_SHMCTL, unix.SYS_SEMGET, unix.SYS_SEMOP, unix.SYS_SEMTIMEDOP, unix.SYS_SEMCTL,
-	unix.SYS_MSGGET, unix.SYS_MSGSND, unix.SYS_MSGRCV, unix.SYS_MSGCTL, unix.SYS_MQ_OPEN, unix.SYS_MQ_UNLINK,
+var sharedCalls = []systemCall{
+	{"shmget", unix.SYS_SHMGET}, {"shmat", unix.SYS_SHMAT}, {"shmctl", unix.SYS_SHMCTL}, {"semget", unix.SYS_SEMGET}, {"semop", unix.SYS_SEMOP}, {"semtimedop", unix.SYS_SEMTIMEDOP}, {"semctl", unix.SYS_SEMCTL},
+	{"msgget", unix.SYS_MSGGET}, {"msgsnd", unix.SYS_MSGSND}, {"msgrcv", unix.SYS_MSGRCV}, {"msgctl", unix.SYS_MSGCTL}, {"mq_open", unix.SYS_MQ_OPEN}, {"mq_unlink", unix.SYS_MQ_UNLINK},
 }
 
 // newNamespaces are the flags of clone that make a namespace.
@@ -91,13 +98,13 @@ func (f filter) program() ([]unix.SockFilter, error) {
 		a.branch(opAtLeast, foreignCalls, "unknown", "")
 	}
 	a.branch(opEqual, unix.SYS_CLONE3, "unknown", "") // its flags are behind a pointer; libc falls back to clone
-	lists := [][]uint32{deniedCalls, deniedHere}
+	lists := [][]systemCall{deniedCalls, deniedHere}
 	if f.Shared {
 		lists = append(lists, sharedCalls)
 	}
 	for _, calls := range lists {
-		for _, nr := range calls {
-			a.branch(opEqual, nr, "deny", "")
+		for _, c := range calls {
+			a.branch(opEqual, c.nr, "deny", "")
 		}
 	}
 	f.arguments(a)

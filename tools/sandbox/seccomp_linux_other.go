@@ -7,4 +7,6 @@ const auditArch = 0
 
 const foreignCalls = 0
 
-var deniedHere []uint32
+var deniedHere []systemCall
+
+const engineArch = ""
