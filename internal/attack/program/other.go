@@ -1,0 +1,6 @@
+//go:build !linux
+
+// Command program is for Linux.
+package main
+
+func main() {}
