@@ -167,7 +167,7 @@ func suite(t *testing.T, uid int, engine string, on ...sandbox.Tier) {
 // play runs the attack without a sandbox, where it must succeed, and in each way
 // of holding it.
 func (a attack) play(t *testing.T, m *machine, ways []held) {
-	won, said, err := a.once(t, m, nil)
+	won, _, said, err := a.once(t, m, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,7 +178,7 @@ func (a attack) play(t *testing.T, m *machine, ways []held) {
 		t.Fatalf("the control does not succeed without a sandbox, so the attack shows nothing: %s", clip(said))
 	}
 	for _, w := range ways {
-		won, said, err := a.once(t, m, &w)
+		won, during, said, err := a.once(t, m, &w)
 		reason, lets := a.lets[w.tier]
 		switch {
 		case err != nil:
@@ -187,13 +187,15 @@ func (a attack) play(t *testing.T, m *machine, ways []held) {
 			t.Errorf("%s does not stop it: %s", w.name, clip(said))
 		case !won && lets:
 			t.Errorf("%s stops it, and SECURITY.md says that it does not (%s): %s", w.name, reason, clip(said))
+		case during != slices.Contains(a.back, w.tier):
+			t.Errorf("%s: done during the run: %v, and SECURITY.md says otherwise: %s", w.name, during, clip(said))
 		}
 	}
 }
 
 // once runs the attack, by h or (nil) without a sandbox, and reports whether it
-// succeeded, and what it said.
-func (a attack) once(t *testing.T, m *machine, h *held) (won bool, said string, err error) {
+// succeeded, whether it had while it ran, and what it said.
+func (a attack) once(t *testing.T, m *machine, h *held) (won, during bool, said string, err error) {
 	t.Helper()
 	m.reset(t)
 	if a.terminal {
@@ -210,17 +212,18 @@ func (a attack) once(t *testing.T, m *machine, h *held) (won bool, said string, 
 		}
 		p = m.free(t, a.script, mark, who, a.terminal)
 	} else if p, err = h.run(t, m, a.script, mark, a.terminal, a.limits); err != nil {
-		return false, "", err
+		return false, false, "", err
 	}
 	said = p.watch(func() {
 		if a.look != nil {
 			won = a.look(m, marked(mark))
 		}
+		during = a.during != nil && a.during(m, "", mark)
 	})
 	if a.took != nil {
 		won = a.took(m, said, mark)
 	}
-	return won, said, nil
+	return won, during, said, nil
 }
 
 func clip(s string) string { return s[:min(len(s), 400)] }

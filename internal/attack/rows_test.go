@@ -21,6 +21,8 @@ type attack struct {
 	// took looks when the command and all that it may leave were ended. out is
 	// what the command said.
 	took func(m *machine, out, mark string) bool
+	// during is took while the command still runs, when it said "held".
+	during func(m *machine, out, mark string) bool
 	// look looks at the processes with the mark, when the command said "held".
 	look func(m *machine, pids []int) bool
 	// only is who has this attack: "root" or "user"; empty is both.
@@ -28,6 +30,9 @@ type attack struct {
 	server   bool // it is on the server, so that the control runs as the server's user
 	terminal bool // standard input is a terminal of the user's
 	limits   sandbox.Limits
+	// back are the tiers where it can be done during the run, and is taken back
+	// before the call returns.
+	back []sandbox.Tier
 	// lets are the tiers that do not stop it, each with the reason.
 	lets map[sandbox.Tier]string
 }
@@ -147,18 +152,25 @@ var reads = []attack{
 		lets: landlock("it has no PID namespace, and Landlock does not hide /proc")},
 }
 
+// obeyed is an attack on a file of the workspace that other programs obey.
+func obeyed(name, file, script string, back ...sandbox.Tier) attack {
+	return attack{name: name, script: script + "; echo; echo held; exec sleep 5", took: inWork(file, "evil"), during: inWork(file, "evil"), back: back}
+}
+
+var landlockOnly = []sandbox.Tier{sandbox.Landlock}
+
 // protects are attacks on what other programs obey, in the workspace itself.
 var protects = []attack{
-	{name: "git hook", script: `echo evil > .git/hooks/pre-commit`, took: inWork(".git/hooks/pre-commit", "evil")},
-	{name: "git configuration", script: `echo evil >> .git/config`, took: inWork(".git/config", "evil")},
-	{name: "another .git in its place", script: `mv .git .old && mkdir -p .git/hooks && echo evil > .git/config`, took: inWork(".git/config", "evil")},
-	{name: "git directory of a new repository", script: `mkdir -p sub/.git/hooks sub/.git/objects sub/.git/refs; echo 'ref: x' > sub/.git/HEAD; echo evil > sub/.git/hooks/post-checkout`, took: inWork("sub/.git/hooks/post-checkout", "evil")},
-	{name: "agent settings that do not exist", script: `mkdir -p .claude && echo evil > .claude/settings.json`, took: inWork(".claude/settings.json", "evil")},
-	{name: "agent settings in other letters", script: `mkdir -p .CLAUDE && echo evil > .CLAUDE/Settings.json`, took: inWork(".CLAUDE/Settings.json", "evil")},
-	{name: "agent settings deeper down", script: `mkdir -p a/b/.claude && echo evil > a/b/.claude/settings.json`, took: inWork("a/b/.claude/settings.json", "evil")},
-	{name: "agent settings by rename", script: `mkdir c && echo evil > c/settings.json && mv c .claude`, took: inWork(".claude/settings.json", "evil")},
-	{name: "editor tasks", script: `echo evil > .vscode/tasks.json`, took: inWork(".vscode/tasks.json", "evil")},
-	{name: "MCP servers", script: `echo evil > .mcp.json`, took: inWork(".mcp.json", "evil")},
-	{name: "MCP servers through a link", script: `ln -s .mcp.json x; echo evil > x`, took: inWork(".mcp.json", "evil")},
-	{name: "file with secrets in the workspace", script: `echo evil > .env || mv .env e && echo evil > .env`, took: inWork(".env", "evil")},
+	obeyed("git hook", ".git/hooks/pre-commit", `echo evil > .git/hooks/pre-commit`, landlockOnly...),
+	obeyed("git configuration", ".git/config", `echo evil >> .git/config`, landlockOnly...),
+	obeyed("another .git in its place", ".git/config", `mv .git .old && mkdir -p .git/hooks && echo evil > .git/config`, landlockOnly...),
+	obeyed("git directory of a new repository", "sub/.git/hooks/post-checkout", `mkdir -p sub/.git/hooks sub/.git/objects sub/.git/refs; echo 'ref: x' > sub/.git/HEAD; echo evil > sub/.git/hooks/post-checkout`, tiers...),
+	obeyed("agent settings that do not exist", ".claude/settings.json", `mkdir -p .claude && echo evil > .claude/settings.json`, tiers...),
+	obeyed("agent settings in other letters", ".CLAUDE/Settings.json", `mkdir -p .CLAUDE && echo evil > .CLAUDE/Settings.json`, tiers...),
+	obeyed("agent settings deeper down", "a/b/.claude/settings.json", `mkdir -p a/b/.claude && echo evil > a/b/.claude/settings.json`, tiers...),
+	obeyed("agent settings by rename", ".claude/settings.json", `mkdir c && echo evil > c/settings.json && mv c .claude`, tiers...),
+	obeyed("editor tasks", ".vscode/tasks.json", `echo evil > .vscode/tasks.json`, landlockOnly...),
+	obeyed("MCP servers", ".mcp.json", `echo evil > .mcp.json`, tiers...),
+	obeyed("MCP servers through a link", ".mcp.json", `ln -s .mcp.json x; echo evil > x`, tiers...),
+	obeyed("file with secrets in the workspace", ".env", `echo evil > .env || mv .env e && echo evil > .env`, landlockOnly...),
 }

@@ -5,6 +5,7 @@ package attack
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,11 +17,6 @@ const (
 	tableBegins = "<!-- attacks: HANDRAIL_UPDATE=1 go test -run TestTable ./internal/attack -->\n"
 	tableEnds   = "<!-- end of attacks -->\n"
 )
-
-// after says that a comparison after the run takes back what the attack did.
-func after(tier sandbox.Tier, chapter string) bool {
-	return chapter == "Protected paths" && tier == sandbox.Landlock
-}
 
 // table is what TestAttacks shows, in Markdown.
 func table() string {
@@ -42,8 +38,10 @@ func table() string {
 					if note := a.name + ": " + reason; len(notes) == 0 || notes[len(notes)-1] != note {
 						notes = append(notes, note)
 					}
-				} else if after(t, c.name) {
+				} else if slices.Contains(a.back, t) {
 					cell = "taken back"
+				} else if a.only == "root" && t == sandbox.Landlock {
+					cell = "for user 0"
 				}
 				fmt.Fprintf(&b, " %s |", cell)
 			}
@@ -51,6 +49,7 @@ func table() string {
 		}
 	}
 	b.WriteString("\nNot stopped, and why:\n\n")
+	slices.Sort(notes)
 	for _, n := range notes {
 		fmt.Fprintf(&b, "- %s.\n", n)
 	}

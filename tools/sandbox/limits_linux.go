@@ -110,21 +110,34 @@ const (
 // counts too.
 func userTasks(pid int) int {
 	n := 0
-	var of unix.Stat_t
-	if unix.Stat("/proc/"+strconv.Itoa(pid), &of) != nil {
+	uid, ok := userOf(pid)
+	if !ok {
 		return 0
 	}
 	entries, _ := os.ReadDir("/proc")
 	for _, e := range entries {
 		var st unix.Stat_t
 		dir := "/proc/" + e.Name()
-		if _, err := strconv.Atoi(e.Name()); err != nil || unix.Stat(dir, &st) != nil || st.Uid != of.Uid {
+		if _, err := strconv.Atoi(e.Name()); err != nil || unix.Stat(dir, &st) != nil || st.Uid != uid {
 			continue
 		}
 		tasks, _ := os.ReadDir(dir + "/task")
 		n += len(tasks)
 	}
 	return n
+}
+
+// userOf is the user of process pid: not who its directory in /proc belongs to,
+// which is user 0 where the process cannot be traced, as those of the sandbox.
+func userOf(pid int) (uint32, bool) {
+	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
+	if err != nil {
+		return 0, false
+	}
+	_, line, ok := strings.Cut(string(b), "\nUid:\t")
+	first, _, _ := strings.Cut(line, "\t")
+	uid, err := strconv.ParseUint(first, 10, 32)
+	return uint32(uid), ok && err == nil
 }
 
 // add puts the process pid into the bounds, with all that it starts from then on.
