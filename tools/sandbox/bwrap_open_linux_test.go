@@ -344,3 +344,43 @@ func TestBwrapLimits(t *testing.T) {
 		}
 	})
 }
+
+// TestBwrapRecreated: what was removed and made again is protected, also where it
+// has the number of the one before.
+func TestBwrapRecreated(t *testing.T) {
+	both(t, func(t *testing.T) {
+		p := settle(t, Bwrap)
+		hooks := filepath.Join(p.root, ".git/hooks")
+		number := func() (n uint64) {
+			var st unix.Stat_t
+			if err := unix.Stat(hooks, &st); err != nil {
+				t.Fatal(err)
+			}
+			return st.Ino
+		}
+		again := 0
+		for range 50 {
+			if err := os.MkdirAll(hooks, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			before := number()
+			p.run(t, p.base(), "true")
+			if err := errors.Join(os.RemoveAll(filepath.Dir(hooks)), os.MkdirAll(hooks, 0o755)); err != nil {
+				t.Fatal(err)
+			}
+			if number() != before {
+				continue
+			}
+			again++
+			if r := p.run(t, p.base(), "echo evil > .git/hooks/pre-commit"); r.Code == 0 {
+				t.Fatalf("%+v", r)
+			}
+			if again == 3 {
+				return
+			}
+		}
+		if again == 0 {
+			t.Skip("this file system does not give a number again")
+		}
+	})
+}

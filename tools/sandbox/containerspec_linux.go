@@ -27,7 +27,7 @@ type spec struct {
 	Labels     map[string]string
 	HostConfig hostConfig
 
-	ids []string // device and inode of what is mounted: a mount goes with a file that was replaced
+	ids []string // identities of what is mounted: a mount goes with a file that was replaced
 }
 
 type hostConfig struct {
@@ -107,11 +107,11 @@ func (b *containers) spec(p *Policy) (*spec, error) {
 		return nil, err
 	}
 	for _, m := range s.HostConfig.Mounts {
-		var st unix.Stat_t
-		if err := unix.Stat(m.Source, &st); err != nil {
+		id, err := identity(m.Source)
+		if err != nil {
 			return nil, fmt.Errorf("%s: %w", m.Source, err)
 		}
-		s.ids = append(s.ids, fmt.Sprintf("%d:%d", st.Dev, st.Ino))
+		s.ids = append(s.ids, id)
 	}
 	return s, nil
 }

@@ -106,10 +106,16 @@ const (
 	ownData  = 256 << 20 // bytes
 )
 
-// userTasks counts the tasks of the user of process pid, which RLIMIT_NPROC
-// counts too.
+// userTasks counts the tasks of the user of process pid that RLIMIT_NPROC counts
+// beside those of the call: none in a user namespace of the sandbox. Those that
+// have ended and wait for their parents are left out: soon they are gone, and the
+// call would have their places.
 func userTasks(pid int) int {
 	n := 0
+	mine, err := os.Readlink("/proc/self/ns/user")
+	if its, fault := os.Readlink("/proc/" + strconv.Itoa(pid) + "/ns/user"); err == nil && fault == nil && its != mine {
+		return 0
+	}
 	uid, ok := userOf(pid)
 	if !ok {
 		return 0
@@ -118,7 +124,7 @@ func userTasks(pid int) int {
 	for _, e := range entries {
 		var st unix.Stat_t
 		dir := "/proc/" + e.Name()
-		if _, err := strconv.Atoi(e.Name()); err != nil || unix.Stat(dir, &st) != nil || st.Uid != uid {
+		if other, err := strconv.Atoi(e.Name()); err != nil || unix.Stat(dir, &st) != nil || st.Uid != uid || !alive(other) {
 			continue
 		}
 		tasks, _ := os.ReadDir(dir + "/task")

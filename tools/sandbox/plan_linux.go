@@ -8,7 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // plan is the file system of one sandbox, as arguments of bubblewrap. Later ones
@@ -169,12 +170,23 @@ func (m *plan) must(how, path string) error {
 
 // id notes what path is now.
 func (m *plan) id(path string) bool {
-	var st syscall.Stat_t
-	if syscall.Stat(path, &st) != nil {
+	id, err := identity(path)
+	if err != nil {
 		return false
 	}
-	m.ids = append(m.ids, fmt.Sprintf("%s %d:%d", path, st.Dev, st.Ino))
+	m.ids = append(m.ids, path+" "+id)
 	return true
+}
+
+// identity tells what is at path, or where it leads, from all that was there
+// before: a file system gives the number of an inode again, and a mount on what
+// was removed is gone.
+func identity(path string) (string, error) {
+	var x unix.Statx_t
+	if err := unix.Statx(unix.AT_FDCWD, path, 0, unix.STATX_INO|unix.STATX_BTIME, &x); err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%d:%d %d born %d.%d", x.Dev_major, x.Dev_minor, x.Ino, x.Btime.Sec, x.Btime.Nsec), nil
 }
 
 // above returns the nearest planned place at or above path, and how it was
