@@ -200,12 +200,6 @@ func (m *machine) arrive(r io.Reader) {
 	}
 }
 
-// port is the number of an address that listens.
-func (m *machine) port(name string) string {
-	_, port, _ := net.SplitHostPort(m.ports[name])
-	return port
-}
-
 // plug makes a terminal; the one before goes.
 func (m *machine) plug(t testing.TB) {
 	t.Helper()

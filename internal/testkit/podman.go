@@ -25,7 +25,7 @@ func Podman(t testing.TB, image string) (socket string) {
 		Require(t, program, installPodman)
 	}
 	dir := t.TempDir()
-	flags := []string{"--root", dir + "/store", "--runroot", dir + "/run", "--cgroup-manager", "cgroupfs", "--runtime", "runc"}
+	flags := []string{"--root", dir + "/store", "--runroot", dir + "/run", "--tmpdir", dir + "/libpod", "--cgroup-manager", "cgroupfs", "--runtime", "runc"}
 	for _, args := range [][]string{
 		{"mmdebstrap", "--quiet", "--variant=extract", "--include=bash,coreutils,grep,sed,git,procps", codename(t), dir + "/image.tar"},
 		append(append([]string{"podman"}, flags...), "import", "-q", dir+"/image.tar", image),

@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"runtime"
 	"strconv"
 	"syscall"
 	"time"
@@ -90,7 +91,10 @@ func memory(_ string, a arguments) error {
 	for i := 0; i < len(b); i += 4096 {
 		b[i] = 1
 	}
-	kept = b
+	go func() { // b is not collected
+		time.Sleep(patience)
+		runtime.KeepAlive(b)
+	}()
 	return nil
 }
 
@@ -105,5 +109,3 @@ func fork(mark string, a arguments) error {
 	}
 	return nil
 }
-
-var kept []byte // what memory took, so that it is not collected
