@@ -94,6 +94,8 @@ func ofVictim(file, text string) func(*machine, string, string) bool {
 	}
 }
 
+const ownSockets = "programs of a session talk to each other by them; those that somebody outside has bound are covered"
+
 // network is every way to others on this machine and outside.
 var network = []attack{
 	{name: "TCP", script: `$A dial tcp4 $TCP4`, took: arrived},
@@ -106,7 +108,7 @@ var network = []attack{
 	{name: "D-Bus socket", script: `$A dial unix $BUS`, took: arrived},
 	{name: "socket through a link in the workspace", script: `ln -s $DOCKER s; $A dial unix s`, took: arrived},
 	{name: "abstract socket", script: `$A dial unix $ABSTRACT`, took: arrived},
-	{name: "AF_UNIX", script: `$A socket 1`, look: socketOf(is(unix.AF_UNIX))},
+	{name: "AF_UNIX", script: `$A socket 1`, look: socketOf(is(unix.AF_UNIX)), lets: map[sandbox.Tier]string{sandbox.Bwrap: ownSockets, sandbox.Namespaces: ownSockets}},
 	{name: "AF_PACKET", script: `$A socket 17`, only: "root", look: socketOf(is(unix.AF_PACKET))},
 	{name: "AF_VSOCK", script: `$A socket 40`, look: socketOf(is(unix.AF_VSOCK))},
 	{name: "AF_ALG", script: `$A socket 38`, look: socketOf(is(unix.AF_ALG))},
