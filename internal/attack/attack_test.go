@@ -202,7 +202,7 @@ func (a attack) once(t *testing.T, m *machine, h *held) (won, during bool, said 
 		m.plug(t)
 	}
 	mark := fmt.Sprintf("attack-%d-%d", os.Getpid(), calls.Add(1))
-	defer sweep(mark)
+	defer sweep(mark, a.limits.Processes > 0)
 	var p *process
 	if m.wait = 100 * time.Millisecond; h == nil {
 		m.wait = 5 * time.Second

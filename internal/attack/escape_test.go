@@ -140,7 +140,7 @@ func (e escape) play(t *testing.T, m *machine, tier sandbox.Tier, guarded bool) 
 	m.reset(t)
 	m.repository(t)
 	mark := fmt.Sprintf("attack-%d-%d", os.Getpid(), calls.Add(1))
-	defer sweep(mark)
+	defer sweep(mark, false)
 	if err := os.MkdirAll(m.home+"/.config/handrail", 0o700); err != nil {
 		t.Fatal(err)
 	}

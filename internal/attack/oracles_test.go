@@ -7,6 +7,7 @@ import (
 	"hash/crc32"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -131,8 +132,15 @@ func drain(f *os.File) string {
 	return string(b[:max(n, 0)])
 }
 
+// waiting reports whether a program of attacks has ended and its parent does not
+// know yet.
+func waiting() bool {
+	files, _ := filepath.Glob("/proc/[0-9]*/stat")
+	return slices.ContainsFunc(files, func(f string) bool { return has(f, "(sleep) Z") || has(f, "(program) Z") })
+}
+
 // sweep ends what attacks of the mark left.
-func sweep(mark string) {
+func sweep(mark string, counted bool) {
 	for range 200 { // until they are gone, so that nobody counts them
 		pids := marked(mark)
 		if len(pids) == 0 {
@@ -140,6 +148,12 @@ func sweep(mark string) {
 		}
 		for _, pid := range pids {
 			_ = unix.Kill(pid, unix.SIGKILL)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	for range 500 { // and their parents know, as the kernel counts them until then
+		if !counted || !waiting() {
+			break
 		}
 		time.Sleep(10 * time.Millisecond)
 	}

@@ -107,9 +107,7 @@ const (
 )
 
 // userTasks counts the tasks of the user of process pid that RLIMIT_NPROC counts
-// beside those of the call: none in a user namespace of the sandbox. Those that
-// have ended and wait for their parents are left out: soon they are gone, and the
-// call would have their places.
+// beside those of the call: none in a user namespace of the sandbox.
 func userTasks(pid int) int {
 	n := 0
 	mine, err := os.Readlink("/proc/self/ns/user")
@@ -124,7 +122,7 @@ func userTasks(pid int) int {
 	for _, e := range entries {
 		var st unix.Stat_t
 		dir := "/proc/" + e.Name()
-		if other, err := strconv.Atoi(e.Name()); err != nil || unix.Stat(dir, &st) != nil || st.Uid != uid || !alive(other) {
+		if _, err := strconv.Atoi(e.Name()); err != nil || unix.Stat(dir, &st) != nil || st.Uid != uid {
 			continue
 		}
 		tasks, _ := os.ReadDir(dir + "/task")
