@@ -155,9 +155,11 @@ func (r *reading) expression(p *pattern, n *yaml.Node) error {
 		return r.at(n, "match: %v", err)
 	}
 	tree = tree.Simplify()
-	if prog, err := syntax.Compile(tree); err != nil || len(prog.Inst) > maxProgram {
+	prog, err := syntax.Compile(tree)
+	if err != nil || len(prog.Inst) > maxProgram {
 		return r.at(n, "match: too large an expression")
 	}
+	r.g.cost += len(prog.Inst)
 	p.literal = required(tree)
 	if p.verdict == guard.VerdictAllow {
 		expr = `\A(?:` + expr + `)\z`

@@ -20,6 +20,7 @@ const (
 	maxText     = 1000     // bytes of one expression, glob, reason
 	maxProse    = 4 << 10  // bytes of prose that the Guard Agent is shown
 	maxList     = 100      // entries of one list
+	maxWork     = 200e6    // instructions times bytes that expressions of untrusted guards may take for one call
 )
 
 // The tools, by the names that a guard may use; in lower case.
@@ -56,6 +57,7 @@ type Guard struct {
 	Project, Trusted bool
 
 	patterns []pattern
+	cost     int       // instructions of its expressions: what a byte of text takes at most
 	matches  []example // for the guard as a whole
 	silent   []example
 }

@@ -65,10 +65,20 @@ func (s *set) rules(c *guard.EvalContext) []guard.Rule {
 	v := newView(c, s.home)
 	candidates := s.index.candidates(v)
 	rules := make([]guard.Rule, 0, len(candidates)+len(s.faults))
+	work, size := 0, v.size()
 	for _, i := range candidates {
-		if g := s.guards[i]; !g.Off {
-			rules = append(rules, g.rule(v))
+		g := s.guards[i]
+		if g.Off {
+			continue
 		}
+		if g.Project && !g.Trusted {
+			if work += g.cost * size; work > maxWork { // what it says is not known then
+				f := fault{file: g.File, err: fmt.Errorf("%s: with those before it, it is too much work for a command of this length", g.File)}
+				rules = append(rules, f.rule())
+				continue
+			}
+		}
+		rules = append(rules, g.rule(v))
 	}
 	for _, f := range s.faults {
 		like := func(e guard.Effect) bool { return alike(f.tools, c.ToolName, &e) }

@@ -149,6 +149,22 @@ func TestBrokenProject(t *testing.T) {
 	}
 }
 
+// A project cannot keep the server busy with expressions: what is too much work
+// is asked about.
+func TestTooMuchWork(t *testing.T) {
+	d := newDesk(t)
+	d.write(t, d.root+"/.handrail/guards/a.yaml", "tool: Bash\npatterns:\n"+strings.Repeat("  - {match: '([a-z ]?[b-y ]?){90}Z', verdict: deny}\n", 200))
+	if err := d.open(t); err != nil {
+		t.Fatal(err)
+	}
+	if got := d.bash(t, "echo hello"); got.Verdict != guard.VerdictAllow {
+		t.Errorf("short: %+v", got)
+	}
+	if got := d.bash(t, "echo '"+strings.Repeat("abcdefghij ", 8000)+"'"); got.Verdict != guard.VerdictAsk || !by(got, "guard/broken", guard.VerdictAsk) {
+		t.Errorf("long: %s by %s: %.300s", got.Verdict, got.Rule, got.Reason)
+	}
+}
+
 // A broken guard of the user is an error at the start that names all faults.
 func TestBrokenUser(t *testing.T) {
 	d := newDesk(t)

@@ -93,6 +93,18 @@ func textOf(c *guard.Command) words {
 	return w
 }
 
+// size is how much text expressions are compared with, in bytes.
+func (v *view) size() int {
+	n := len(v.raw)
+	for _, w := range v.texts {
+		n += len(w.whole)
+		for _, form := range w.forms {
+			n += len(form)
+		}
+	}
+	return n
+}
+
 // onDisk reports whether effects of the kind have a path as target.
 func onDisk(k guard.Kind) bool { return k == guard.Read || k == guard.Write || k == guard.Delete }
 
