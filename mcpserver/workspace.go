@@ -5,11 +5,12 @@ import (
 	"fmt"
 	"net/url"
 	"os"
-	"os/user"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+
+	dirs "handrail/tools/place"
 )
 
 // passRoot is what to do where no directory can be the workspace.
@@ -41,7 +42,7 @@ type clientRoots struct {
 func newWorkspace(o Options) (*workspace, error) {
 	w := &workspace{sessions: map[string]*clientRoots{}, refuse: o.Refuse}
 	if w.homes = o.Homes; w.homes == nil {
-		w.homes = Homes()
+		w.homes = dirs.Homes()
 	}
 	for _, r := range o.Roots {
 		root, err := w.root(r)
@@ -71,22 +72,9 @@ func newWorkspace(o Options) (*workspace, error) {
 	return w, nil
 }
 
-// Homes are the home directories of the user: what HOME says, and what the
-// machine says, since HOME can be set to anything.
-func Homes() []string {
-	var homes []string
-	if h, err := os.UserHomeDir(); err == nil && filepath.IsAbs(h) {
-		homes = append(homes, h)
-	}
-	if u, err := user.Current(); err == nil && filepath.IsAbs(u.HomeDir) {
-		homes = append(homes, u.HomeDir)
-	}
-	return homes
-}
-
 // root resolves a directory that is to be a workspace root of this server.
 func (w *workspace) root(dir string) (string, error) {
-	resolved, err := Root(dir, w.homes)
+	resolved, err := dirs.Root(dir, w.homes)
 	if err == nil && w.refuse != nil {
 		err = w.refuse(resolved)
 	}
@@ -94,68 +82,6 @@ func (w *workspace) root(dir string) (string, error) {
 		return "", err
 	}
 	return resolved, nil
-}
-
-// Root resolves a directory that is to be a workspace root. What would make too
-// much the workspace is refused: the root of the file system, one of the home
-// directories and what lies above it, and where systems keep everybody's.
-func Root(dir string, homes []string) (string, error) {
-	abs, err := filepath.Abs(dir)
-	if err != nil {
-		return "", fmt.Errorf("cannot be a workspace: %w", err)
-	}
-	resolved, err := directory(abs)
-	if err != nil {
-		return "", err
-	}
-	if filepath.Dir(resolved) == resolved {
-		return "", errors.New("is the root of the file system, which cannot be a workspace")
-	}
-	if resolved == "/home" || resolved == "/Users" {
-		return "", errors.New("holds the home directories of this machine and cannot be a workspace")
-	}
-	for _, h := range homes {
-		if r, err := filepath.EvalSymlinks(h); err == nil {
-			homes = append(homes[:len(homes):len(homes)], r)
-		}
-	}
-	for _, h := range homes {
-		h = filepath.Clean(h)
-		if h == resolved || sameFile(h, resolved) {
-			return "", errors.New("is a home directory, which cannot be a workspace")
-		}
-		if inside(h, resolved) && filepath.Dir(h) != h {
-			return "", fmt.Errorf("holds the home directory %s and cannot be a workspace", h)
-		}
-	}
-	return resolved, nil
-}
-
-// directory resolves an absolute path, which must lead to a directory.
-func directory(path string) (string, error) {
-	resolved, err := filepath.EvalSymlinks(path)
-	if err != nil {
-		return "", fmt.Errorf("cannot be a workspace: %w", err)
-	}
-	info, err := os.Stat(resolved)
-	if err != nil {
-		return "", fmt.Errorf("cannot be a workspace: %w", err)
-	}
-	if !info.IsDir() {
-		return "", errors.New("is not a directory")
-	}
-	return resolved, nil
-}
-
-func sameFile(a, b string) bool {
-	x, err1 := os.Stat(a)
-	y, err2 := os.Stat(b)
-	return err1 == nil && err2 == nil && os.SameFile(x, y)
-}
-
-// inside reports whether path is dir or lies below it; both are clean.
-func inside(path, dir string) bool {
-	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
 }
 
 // given are the roots without a client's say.
@@ -187,7 +113,7 @@ func (w *workspace) combine(uris []string) ([]string, error) {
 		if err == nil && len(w.fixed) == 0 {
 			path, err = w.root(path)
 		} else if err == nil {
-			path, err = directory(path)
+			path, err = dirs.Directory(path)
 		}
 		if err != nil {
 			wrong = append(wrong, fmt.Errorf("the client's root %.200q: %w", uri, err))
@@ -200,9 +126,9 @@ func (w *workspace) combine(uris []string) ([]string, error) {
 		n := len(roots)
 		for _, f := range w.fixed {
 			switch {
-			case inside(path, f):
+			case dirs.Inside(path, f):
 				add(path)
-			case inside(f, path):
+			case dirs.Inside(f, path):
 				add(f)
 			}
 		}

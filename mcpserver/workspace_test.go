@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	dirs "handrail/tools/place"
 )
 
 // tree is a home directory with two projects and a link to one of them.
@@ -80,7 +82,7 @@ func TestOwnHomeIsRefused(t *testing.T) {
 	}
 	// HOME can be set to anything; what the machine says still counts.
 	t.Setenv("HOME", t.TempDir())
-	for _, h := range Homes() {
+	for _, h := range dirs.Homes() {
 		if _, err := newWorkspace(Options{Roots: []string{h}, Log: slog.New(slog.DiscardHandler)}); err == nil {
 			t.Errorf("%s became a root", h)
 		}

@@ -25,11 +25,11 @@ type live struct {
 	state  string  // of its files
 	next   time.Time
 	told   string
-	places map[string]*place
+	places map[string]*site
 }
 
-// place is the policy for one set of roots.
-type place struct {
+// site is the policy for one set of roots.
+type site struct {
 	next   time.Time
 	state  string
 	config *Config
@@ -45,7 +45,7 @@ const (
 
 // follow makes m judge by the files as they are at each call.
 func (c *Config) follow(m *guard.Manager) *live {
-	l := &live{users: m.User, trust: OpenTrust(c.State), notice: c.Notice, config: c, places: map[string]*place{}}
+	l := &live{users: m.User, trust: OpenTrust(c.State), notice: c.Notice, config: c, places: map[string]*site{}}
 	if l.notice == nil {
 		l.notice = func(string) {}
 	}
@@ -82,8 +82,8 @@ func (s *System) Offers(tool string) bool {
 	return t == nil || t.Enabled != rules.Off
 }
 
-// at returns the place of roots as it is now.
-func (l *live) at(roots []string) *place {
+// at returns the site of roots as it is now.
+func (l *live) at(roots []string) *site {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := time.Now()
@@ -97,7 +97,7 @@ func (l *live) at(roots []string) *place {
 		if len(l.places) >= maxPlaces {
 			clear(l.places)
 		}
-		p = &place{}
+		p = &site{}
 		l.places[key] = p
 	}
 	if now.Before(p.next) {

@@ -8,17 +8,17 @@ import (
 	"slices"
 
 	"handrail/guard/plugin"
-	"handrail/mcpserver"
 	"handrail/skills"
+	"handrail/tools/place"
 )
 
 // Workspace resolves the directories that are to be the workspace. It refuses
-// those that would make too much the workspace; see mcpserver.Root. HOME can be
+// those that would make too much the workspace; see place.Root. HOME can be
 // set to anything, and the machine knows better: both are home directories.
 func Workspace(dirs []string, home string) ([]string, error) {
 	var roots []string
 	for _, dir := range dirs {
-		root, err := mcpserver.Root(dir, append(mcpserver.Homes(), home))
+		root, err := place.Root(dir, append(place.Homes(), home))
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w; pass the directory of one project, as in --root %s", dir, err, filepath.Join(home, "src", "project"))
 		}
