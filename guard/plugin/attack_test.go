@@ -77,7 +77,7 @@ func TestTextAllowsOnlyItself(t *testing.T) {
 		{"sudo frob", false, "ask"},
 		{"xargs frob", false, ""},
 		{"$x; frob", false, "ask"},
-		{"frob > /etc/passwd", true, "ask"},
+		{"frob > /etc/frob.conf", true, "ask"},
 		{"frob > .env", true, "ask"},
 		{"/tmp/evil/frob", true, "llm"}, // the name is allowed, the foreign code is not
 		{"bash -c frob", false, ""},
