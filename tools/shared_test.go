@@ -53,16 +53,16 @@ func TestNothingLeavesASharedServer(t *testing.T) {
 func TestNamingGivesNothing(t *testing.T) {
 	b, home := heldBench(t)
 	outside := resolved(t.TempDir())
-	if err := errors.Join(os.WriteFile(outside+"/data", []byte("theirs\n"), 0o644), os.WriteFile(home+"/own", []byte("mine\n"), 0o644)); err != nil {
+	if err := errors.Join(os.WriteFile(outside+"/others-q7x", []byte("theirs\n"), 0o644), os.WriteFile(home+"/own", []byte("mine\n"), 0o644)); err != nil {
 		t.Fatal(err)
 	}
-	command := "ls " + outside + " /tmp; cat " + outside + "/data; cat " + home + "/own"
+	command := "ls " + outside + " /tmp; cat " + outside + "/others-q7x; cat " + home + "/own"
 	if res := b.bash(t, command, nil); !strings.Contains(res.Stdout, "theirs") {
 		t.Fatalf("the test proves nothing: %s", res.Text)
 	}
 	b.Shared = true
 	res := b.bash(t, command, nil)
-	if res.ExitCode == nil || strings.Contains(res.Stdout, "theirs") || strings.Contains(res.Stdout, "data") {
+	if res.ExitCode == nil || strings.Contains(res.Stdout, "theirs") || strings.Contains(res.Stdout, "q7x") {
 		t.Errorf("%s", res.Text)
 	}
 	if !strings.Contains(res.Stdout, "mine") {

@@ -135,7 +135,7 @@ func filePath() form[string] {
 func checkListen(w string) error {
 	if path, ok := strings.CutPrefix(w, "unix:"); ok {
 		if !strings.HasPrefix(path, "/") {
-			return fmt.Errorf("%q: want an absolute path after unix:", w)
+			return fmt.Errorf("%q: want unix: and an absolute path", w)
 		}
 		return nil
 	}

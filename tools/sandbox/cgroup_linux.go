@@ -279,17 +279,6 @@ func (g *group) holds() int64 {
 	return n
 }
 
-// exceeded names the limit of the group that was hit, or is empty.
-func (g *group) exceeded() string {
-	switch {
-	case g.starved():
-		return "memory"
-	case g.crowded():
-		return "processes"
-	}
-	return ""
-}
-
 // counter reads "name N" from a file of a control group.
 func counter(file, name string) int {
 	b, _ := os.ReadFile(file)

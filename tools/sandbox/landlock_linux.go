@@ -35,11 +35,11 @@ func landlockWorks() error {
 	case errno == unix.ENOSYS:
 		return errors.New("the kernel was built without Landlock (CONFIG_SECURITY_LANDLOCK; Linux 6.12 or newer is needed)")
 	case errno == unix.EOPNOTSUPP:
-		return fmt.Errorf("Landlock is off: add landlock to lsm= on the kernel's command line: %w", errno)
+		return fmt.Errorf("the kernel has Landlock turned off: add landlock to lsm= on the kernel's command line: %w", errno)
 	case errno != 0:
 		return fmt.Errorf("landlock: %w", errno)
 	case version < landNeeded:
-		return fmt.Errorf("Landlock has version %d and %d is needed, which scopes signals: Linux 6.12 or newer", version, landNeeded)
+		return fmt.Errorf("the kernel has Landlock in version %d and %d is needed, which scopes signals: Linux 6.12 or newer", version, landNeeded)
 	}
 	errata, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_ERRATA)
 	if errno != 0 || errata&landErratum == 0 {

@@ -39,7 +39,7 @@ func openLandlock(s Settings) (Sandbox, error) {
 		return nil, err
 	}
 	if os.Getuid() == 0 || os.Geteuid() == 0 {
-		return nil, errors.New("Landlock does not take the powers of user 0 away (chown, mknod, mount): run as another user, or install bubblewrap")
+		return nil, errors.New("it does not take the powers of user 0 away (chown, mknod, mount): run as another user, or install bubblewrap")
 	}
 	if s.Self == "" {
 		s.Self = "/proc/self/exe"
