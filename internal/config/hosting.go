@@ -135,7 +135,7 @@ func filePath() form[string] {
 func checkListen(w string) error {
 	if path, ok := strings.CutPrefix(w, "unix:"); ok {
 		if !strings.HasPrefix(path, "/") {
-			return fmt.Errorf("%q: want unix: and an absolute path", w)
+			return fmt.Errorf("%q: after unix: want an absolute path", w)
 		}
 		return nil
 	}

@@ -32,6 +32,7 @@ type bubble struct {
 	caches *caches
 	groups cgroups
 	hidden unread
+	hosts  hosts
 	notes  []string // what does not hold here
 
 	mu      sync.Mutex
@@ -128,7 +129,7 @@ func (b *bubble) Start(ctx context.Context, p *Policy, c *Command) (Process, err
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	files, err := b.files(p, b.caches, b.hidden, hostSockets(slices.Concat(p.Roots, p.Read, p.Write)))
+	files, err := b.files(p, b.caches, b.hidden, b.hosts.sockets(slices.Concat(p.Roots, p.Read, p.Write)))
 	if err != nil {
 		return nil, err
 	}
@@ -250,5 +251,6 @@ func (b *bubble) Close() error {
 	if b.caches != nil {
 		err = b.caches.close()
 	}
+	b.hosts.close()
 	return errors.Join(err, b.self.Close())
 }

@@ -5,16 +5,31 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
+
+	"golang.org/x/sys/unix"
 )
 
-// hostSockets returns the paths of Unix sockets that somebody outside has bound,
+// hosts are the Unix sockets of the host, as they were when they were last looked
+// at. The zero value has not looked; it is safe for concurrent use.
+type hosts struct {
+	mu      sync.Mutex
+	table   *os.File // /proc/self/mountinfo: the kernel says when it changes
+	mounted []string // sockets that are mount points
+	looked  bool
+}
+
+// sockets returns the paths of Unix sockets that somebody outside has bound,
 // sorted, and of those that are mounted into this place from elsewhere, so that
 // they can be covered: a socket in a directory that is mounted read-only can be
 // connected to all the same. What is bound in another network namespace and not
 // mounted is not seen; nor is what lies in directories that are private anyway,
-// but for what is shown of them: shown.
-func hostSockets(shown []string) []string {
-	var all []string
+// unless it is shown.
+func (h *hosts) sockets(shown []string) []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.mounts()
+	all := slices.Clone(h.mounted)
 	if f, err := os.Open("/proc/net/unix"); err == nil {
 		defer f.Close()
 		for lines := bufio.NewScanner(f); lines.Scan(); { // Num RefCount Protocol Flags Type St Inode Path
@@ -25,15 +40,45 @@ func hostSockets(shown []string) []string {
 			}
 		}
 	}
-	if mounts, err := mountTable(); err == nil {
-		for _, m := range mounts {
-			if isSocket(m.point) {
-				all = append(all, m.point)
-			}
-		}
-	}
 	slices.Sort(all)
 	return slices.Compact(all)
+}
+
+// mounts looks at the mount points again where any has changed (poll(2) on the
+// mount table, proc_pid_mountinfo(5)).
+func (h *hosts) mounts() {
+	if h.table == nil {
+		h.table, _ = os.Open("/proc/self/mountinfo") // without it every look is a new one
+		h.looked = false
+	}
+	if h.looked {
+		change := []unix.PollFd{{Fd: int32(h.table.Fd()), Events: unix.POLLPRI}}
+		if n, err := unix.Poll(change, 0); err == nil && n == 0 {
+			return
+		}
+	}
+	h.looked = false // until it is read
+	table, err := mountTable()
+	if err != nil {
+		return
+	}
+	h.mounted = nil
+	for _, m := range table {
+		if isSocket(m.point) {
+			h.mounted = append(h.mounted, m.point)
+		}
+	}
+	h.looked = h.table != nil
+}
+
+// close gives up the mount table.
+func (h *hosts) close() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.table != nil {
+		h.table.Close()
+		h.table, h.looked = nil, false
+	}
 }
 
 func isSocket(path string) bool {
