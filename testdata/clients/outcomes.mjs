@@ -115,7 +115,7 @@ for (const kind of ['v1', 'v2/legacy', 'v2/auto']) {
   const mute = await connect(kind, {});
   const refused = await call(mute, 'safe_bash', { command: `touch ${target}` });
   check(kind, 'no capability', said(refused), 'unasked ask unsupported error');
-  check(kind, 'no capability: how to be asked', /handrail run/.test(refused.content?.[0]?.text), true);
+  check(kind, 'no capability: how to be asked', /handrail (run|approvals)/.test(refused.content?.[0]?.text), true);
   check(kind, 'no capability: it ran', existsSync(target), false);
   await mute.close();
 }
