@@ -116,10 +116,12 @@ func (s *Store) writeNotes(batch []Note, prune bool) error {
 			return nil
 		}
 		_, err := t.exec("DELETE FROM handrail_history WHERE at < ?", millis(s.now().Add(-historyFor)))
+		pruned := map[string]bool{}
 		for _, n := range batch { // of each principal, so that none drives out another's
-			if err == nil {
+			if who := n.Call.Principal; err == nil && !pruned[who] {
+				pruned[who] = true
 				_, err = t.exec("DELETE FROM handrail_history WHERE principal = ? AND id <= (SELECT id FROM handrail_history WHERE principal = ? ORDER BY id DESC LIMIT 1 OFFSET ?)",
-					n.Call.Principal, n.Call.Principal, historyMax)
+					who, who, historyMax)
 			}
 		}
 		return err

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -270,8 +271,10 @@ func TestHistoryIsBounded(t *testing.T) {
 		batch[i] = Note{At: time.Now(), Call: c, Decision: d}
 	}
 	batch[0].At = time.Now().Add(-historyFor - time.Hour)
-	if err := s.writeNotes(batch, true); err != nil {
-		t.Fatal(err)
+	for part := range slices.Chunk(batch, 1000) { // as they come, not in one transaction
+		if err := s.writeNotes(part, true); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if list, err := s.History(t.Context(), time.Time{}, -1); err != nil || len(list) != historyMax {
 		t.Errorf("%d decisions are kept, %v", len(list), err)
