@@ -3,9 +3,7 @@ package sandbox
 import (
 	"bytes"
 	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -264,90 +262,4 @@ func resident(pids []int) int64 {
 		}
 	}
 	return pages * int64(os.Getpagesize())
-}
-
-// filled reports whether the call wrote more than it may, in files that changed
-// since it began and in files that it holds open without a name. The first are
-// counted as soon as a file system has so much less free, and else as often as
-// counting costs a twentieth of the time: others may free what the call takes.
-func (b *bounds) filled(processes func() []int) bool {
-	nameless := b.nameless(processes())
-	if nameless > b.limits.Disk {
-		return true
-	}
-	less, due := false, time.Now().After(b.recount)
-	for _, v := range b.disk {
-		free, ok := freeBytes(v.path)
-		less = less || ok && v.free > free && v.free-free > uint64(b.limits.Disk)
-	}
-	if !less && !due {
-		return false
-	}
-	began := time.Now()
-	sum := b.written(!less)
-	b.recount = time.Now().Add(max(time.Second, 20*time.Since(began)))
-	return sum+nameless > b.limits.Disk
-}
-
-func freeBytes(dir string) (uint64, bool) {
-	var st unix.Statfs_t
-	if unix.Statfs(dir, &st) != nil {
-		return 0, false
-	}
-	return st.Bfree * uint64(st.Bsize), true
-}
-
-// written sums the blocks of files in the call's directories that changed since
-// it began, in bytes; with made, only of files that it made: how much an older
-// one grew is not known.
-func (b *bounds) written(made bool) int64 {
-	var sum int64
-	seen := map[[2]uint64]bool{}
-	for _, dir := range b.dirs {
-		_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-			if err != nil || !d.Type().IsRegular() {
-				return nil
-			}
-			fi, err := d.Info()
-			if err != nil {
-				return nil
-			}
-			st := fi.Sys().(*syscall.Stat_t)
-			if key := [2]uint64{uint64(st.Dev), st.Ino}; st.Ctim.Nano() >= b.began.Add(-tick).UnixNano() && !seen[key] && (!made || b.makes(path)) {
-				seen[key] = true
-				sum += st.Blocks * 512
-			}
-			return nil
-		})
-	}
-	return sum
-}
-
-// makes reports whether the file was made since the call began.
-func (b *bounds) makes(path string) bool {
-	var x unix.Statx_t
-	return unix.Statx(unix.AT_FDCWD, path, unix.AT_SYMLINK_NOFOLLOW, unix.STATX_BTIME, &x) == nil && x.Mask&unix.STATX_BTIME != 0 &&
-		time.Unix(x.Btime.Sec, int64(x.Btime.Nsec)).After(b.began.Add(-tick))
-}
-
-// nameless sums the blocks of deleted files that processes hold open, in bytes.
-func (b *bounds) nameless(pids []int) int64 {
-	var sum int64
-	seen := map[[2]uint64]bool{}
-	for _, pid := range pids {
-		dir := "/proc/" + strconv.Itoa(pid) + "/fd/"
-		entries, _ := os.ReadDir(dir)
-		for _, e := range entries {
-			var st syscall.Stat_t
-			to, err := os.Readlink(dir + e.Name())
-			if err != nil || !strings.HasSuffix(to, " (deleted)") || syscall.Stat(dir+e.Name(), &st) != nil || st.Nlink > 0 || st.Mode&syscall.S_IFMT != syscall.S_IFREG {
-				continue
-			}
-			if key := [2]uint64{uint64(st.Dev), st.Ino}; !seen[key] && !strings.HasPrefix(to, "/memfd:") {
-				seen[key] = true
-				sum += st.Blocks * 512
-			}
-		}
-	}
-	return sum
 }
