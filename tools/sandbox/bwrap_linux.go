@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -182,8 +183,20 @@ func (b *bubble) cell(ctx context.Context, p *Policy, files *plan) (kept, func()
 	return b.alone(p, files)
 }
 
-// alone starts a sandbox for one command.
-func (b *bubble) alone(p *Policy, files *plan) (kept, func(), error) {
+// alone starts a sandbox for one command. Where a mount of the host went away
+// while bubblewrap was binding all of them, nothing has run, and it starts anew.
+func (b *bubble) alone(p *Policy, files *plan) (k kept, end func(), err error) {
+	for range 3 {
+		k, end, err = b.boxed(p, files)
+		if err == nil || !strings.Contains(err.Error(), "Unable to apply mount flags") {
+			break
+		}
+	}
+	return k, end, err
+}
+
+// boxed starts it once.
+func (b *bubble) boxed(p *Policy, files *plan) (kept, func(), error) {
 	mine, theirs, err := pair()
 	if err != nil {
 		return kept{}, nil, err
