@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"handrail/guard"
+	"handrail/tools/place"
 )
 
 // Bounds of what is remembered.
@@ -40,7 +41,7 @@ func identify(info fs.FileInfo) (id identity, ok bool) {
 	if !is || !info.Mode().IsRegular() || st.Nlink != 1 {
 		return identity{}, false
 	}
-	return identity{uint64(st.Dev), st.Ino, info.Size(), changedAt(st), info.ModTime().UnixNano()}, true
+	return identity{uint64(st.Dev), st.Ino, info.Size(), place.ChangedAt(st), info.ModTime().UnixNano()}, true
 }
 
 // has reports whether a session made the file at path and it is still as the

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"handrail/tools/place"
 )
 
 // Bounds of the search for files of secrets in a workspace; the nearest to its
@@ -76,7 +78,7 @@ func (g *guarded) list(dir string) (l listing, entries int) {
 		return listing{}, 0
 	}
 	now := time.Now()
-	l = listing{dev: uint64(st.Dev), inode: st.Ino, changed: changedAt(st)}
+	l = listing{dev: uint64(st.Dev), inode: st.Ino, changed: place.ChangedAt(st)}
 	if old, ok := g.dirs[dir]; ok && old.dev == l.dev && old.inode == l.inode && old.changed == l.changed {
 		return old, 0
 	}

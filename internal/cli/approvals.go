@@ -166,12 +166,8 @@ func short(d time.Duration) string {
 
 func approvalsShow(s streams, args []string) (int, error) {
 	f := newFlags("approvals show")
-	file, asJSON := f.String("config", "", ""), f.Bool("json", false, "")
-	rest, err := f.operands(args, 1, 1)
-	if err != nil {
-		return 0, err
-	}
-	d, err := openDesk(*file)
+	asJSON := f.Bool("json", false, "")
+	d, rest, err := f.desk(args, 1, 1)
 	if err != nil {
 		return 0, err
 	}

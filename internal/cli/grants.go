@@ -59,12 +59,8 @@ func lasting(k store.Kept) string {
 
 func grantsShow(s streams, args []string) (int, error) {
 	f := newFlags("grants show")
-	file, asJSON := f.String("config", "", ""), f.Bool("json", false, "")
-	rest, err := f.operands(args, 1, 1)
-	if err != nil {
-		return 0, err
-	}
-	d, err := openDesk(*file)
+	asJSON := f.Bool("json", false, "")
+	d, rest, err := f.desk(args, 1, 1)
 	if err != nil {
 		return 0, err
 	}
@@ -118,12 +114,7 @@ func (d *desk) grant(id string) (store.Kept, error) {
 
 func grantsRevoke(s streams, args []string) (int, error) {
 	f := newFlags("grants revoke")
-	file := f.String("config", "", "")
-	rest, err := f.operands(args, 1, -1)
-	if err != nil {
-		return 0, err
-	}
-	d, err := openDesk(*file)
+	d, rest, err := f.desk(args, 1, -1)
 	if err != nil {
 		return 0, err
 	}

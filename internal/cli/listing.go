@@ -33,6 +33,18 @@ func (s streams) act(command string, verbs []verb, args []string) (int, error) {
 	return 0, unknown(command+" command", args[0], names)
 }
 
+// desk parses args, as operands does, and opens the store of the configuration
+// that --config names.
+func (f flags) desk(args []string, low, high int) (*desk, []string, error) {
+	file := f.String("config", "", "")
+	rest, err := f.operands(args, low, high)
+	if err != nil {
+		return nil, nil, err
+	}
+	d, err := openDesk(*file)
+	return d, rest, err
+}
+
 // listing lists records of the store: NAME list [--all] [--json].
 type listing[T any] struct {
 	name  string // of the command
@@ -44,11 +56,8 @@ type listing[T any] struct {
 
 func (l listing[T]) run(s streams, args []string) (int, error) {
 	f := newFlags(l.name)
-	file, all, asJSON := f.String("config", "", ""), f.Bool("all", false, ""), f.Bool("json", false, "")
-	if _, err := f.operands(args, 0, 0); err != nil {
-		return 0, err
-	}
-	d, err := openDesk(*file)
+	all, asJSON := f.Bool("all", false, ""), f.Bool("json", false, "")
+	d, _, err := f.desk(args, 0, 0)
 	if err != nil {
 		return 0, err
 	}

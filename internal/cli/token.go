@@ -89,12 +89,7 @@ func tokenCreate(s streams, args []string) (int, error) {
 
 func tokenRevoke(s streams, args []string) (int, error) {
 	f := newFlags("token revoke")
-	file := f.String("config", "", "")
-	rest, err := f.operands(args, 1, -1)
-	if err != nil {
-		return 0, err
-	}
-	d, err := openDesk(*file)
+	d, rest, err := f.desk(args, 1, -1)
 	if err != nil {
 		return 0, err
 	}

@@ -1,9 +1,13 @@
+//go:build linux || darwin
+
 package sandbox
 
 import (
 	"io/fs"
 	"syscall"
 	"time"
+
+	files "handrail/tools/place" // the tests have places of their own
 )
 
 // stamp names one state of a file or directory: while it is the same and not
@@ -24,7 +28,7 @@ const tick = 20 * time.Millisecond
 func stampOf(fi fs.FileInfo, now time.Time) stamp {
 	s := stamp{size: fi.Size(), mode: fi.Mode(), mtime: fi.ModTime().UnixNano()}
 	if st, ok := fi.Sys().(*syscall.Stat_t); ok {
-		s.dev, s.ino, s.changed = uint64(st.Dev), st.Ino, st.Ctim.Nano()
+		s.dev, s.ino, s.changed = uint64(st.Dev), st.Ino, files.ChangedAt(st)
 	}
 	s.racy = s.changed > now.Add(-tick).UnixNano()
 	return s
