@@ -7,18 +7,19 @@ import (
 	"slices"
 	"strings"
 
+	"handrail/guard/text"
 	"handrail/tools/sandbox"
 )
 
 // What programs say when the kernel refuses them something, by what it was.
 var (
-	saysNetwork = regexp.MustCompile(`(?i)could not resolve|name or service not known|temporary failure in name resolution|network is unreachable|no such host|ENOTFOUND|EAI_AGAIN|ENETUNREACH|failed to lookup address|Could not connect to server|unable to look ?up|dial tcp|getaddrinfo|nodename nor servname`)
-	saysSocket  = regexp.MustCompile(`(?i)ssh-agent|SSH_AUTH_SOCK|docker daemon|docker\.sock|podman\.sock|D-?Bus|gpg failed to sign|gpg-agent|Host key verification failed|Permission denied \(publickey`)
-	saysWrite   = regexp.MustCompile(`(?i)read-only file system|EROFS|device or resource busy`)
-	saysDenied  = regexp.MustCompile(`(?i)permission denied|operation not permitted|EACCES|EPERM`)
-	saysMissing = regexp.MustCompile(`(?i)no such file or directory|ENOENT|cannot find`)
-	saysInput   = regexp.MustCompile(`(?i)EOFError|EOF when reading|not a (tty|terminal)|no tty|inappropriate ioctl for device|end of file.*(input|prompt)|/dev/tty: No such|could not read (Username|Password)|interactive (mode|terminal)|must be run (in|from) a terminal`)
-	pathIn      = regexp.MustCompile(`[^\s'"` + "`" + `:,;()<>|]*/[^\s'"` + "`" + `:,;()<>|]+`)
+	saysNetwork = text.Pattern(`(?i)could not resolve|name or service not known|temporary failure in name resolution|network is unreachable|no such host|ENOTFOUND|EAI_AGAIN|ENETUNREACH|failed to lookup address|Could not connect to server|unable to look ?up|dial tcp|getaddrinfo|nodename nor servname`)
+	saysSocket  = text.Pattern(`(?i)ssh-agent|SSH_AUTH_SOCK|docker daemon|docker\.sock|podman\.sock|D-?Bus|gpg failed to sign|gpg-agent|Host key verification failed|Permission denied \(publickey`)
+	saysWrite   = text.Pattern(`(?i)read-only file system|EROFS|device or resource busy`)
+	saysDenied  = text.Pattern(`(?i)permission denied|operation not permitted|EACCES|EPERM`)
+	saysMissing = text.Pattern(`(?i)no such file or directory|ENOENT|cannot find`)
+	saysInput   = text.Pattern(`(?i)EOFError|EOF when reading|not a (tty|terminal)|no tty|inappropriate ioctl for device|end of file.*(input|prompt)|/dev/tty: No such|could not read (Username|Password)|interactive (mode|terminal)|must be run (in|from) a terminal`)
+	pathIn      = text.Pattern(`[^\s'"` + "`" + `:,;()<>|]*/[^\s'"` + "`" + `:,;()<>|]+`)
 )
 
 // maxRefusals is how many refusals a result names.
@@ -38,19 +39,19 @@ func (c *confined) refusals(output string) (seen []string) {
 			continue
 		}
 		switch {
-		case saysSocket.MatchString(line):
+		case saysSocket().MatchString(line):
 			add("sockets and agents of the user (ssh, docker, signing)")
-		case p.Network != sandbox.Full && saysNetwork.MatchString(line):
+		case p.Network != sandbox.Full && saysNetwork().MatchString(line):
 			if p.Network == sandbox.NoNetwork {
 				add("the network")
 			}
-		case saysWrite.MatchString(line):
+		case saysWrite().MatchString(line):
 			add("writing " + c.pathOf(line, "outside the workspace, or a protected file"))
-		case saysDenied.MatchString(line):
+		case saysDenied().MatchString(line):
 			if path := c.pathOf(line, ""); path != "" {
 				add("access to " + path)
 			}
-		case saysMissing.MatchString(line):
+		case saysMissing().MatchString(line):
 			if path := c.pathOf(line, ""); path != "" && c.unseen(path) {
 				add("reading " + path)
 			}
@@ -62,7 +63,7 @@ func (c *confined) refusals(output string) (seen []string) {
 // pathOf is the path outside the workspace, or obeyed by other programs, that a
 // line names, or other.
 func (c *confined) pathOf(line, other string) string {
-	for _, path := range pathIn.FindAllString(line, 8) {
+	for _, path := range pathIn().FindAllString(line, 8) {
 		if !filepath.IsAbs(path) {
 			path = filepath.Join(c.roots[0], path)
 		}
@@ -82,19 +83,19 @@ func (c *confined) unseen(path string) bool {
 
 // What a refusal is often about, and what to do then.
 var advices = []struct {
-	says *regexp.Regexp
+	says func() *regexp.Regexp
 	do   string
 }{
-	{regexp.MustCompile(`(?i)gpg failed to sign|failed to write commit object|Couldn't load public key|No secret key|incorrect passphrase supplied to decrypt private key`),
+	{text.Pattern(`(?i)gpg failed to sign|failed to write commit object|Couldn't load public key|No secret key|incorrect passphrase supplied to decrypt private key`),
 		"a signature needs the user's key, which no sandbox has: `git commit --no-gpg-sign` leaves it out, `escalate` asks for it"},
-	{regexp.MustCompile(`(?i)(127\.0\.0\.1|localhost|::1)[^\n]*(refused|connect)|(refused|connect)[^\n]*(127\.0\.0\.1|localhost|::1)`),
+	{text.Pattern(`(?i)(127\.0\.0\.1|localhost|::1)[^\n]*(refused|connect)|(refused|connect)[^\n]*(127\.0\.0\.1|localhost|::1)`),
 		"localhost is the sandbox's own: what it started is reached there, a service of this machine by `escalate`"},
 }
 
 // advice says what to do about what the output of a failed run shows.
 func advice(output string) (notes []string) {
 	for _, a := range advices {
-		if a.says.MatchString(output) {
+		if a.says().MatchString(output) {
 			notes = append(notes, a.do)
 		}
 	}
@@ -103,4 +104,4 @@ func advice(output string) (notes []string) {
 
 // waited reports whether the output of a failed command shows that it wanted to
 // ask somebody.
-func waited(output string) bool { return saysInput.MatchString(output) }
+func waited(output string) bool { return saysInput().MatchString(output) }

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"handrail/guard"
+	"handrail/guard/text"
 )
 
 // Lengths of what is kept of an answer, in bytes.
@@ -31,7 +32,7 @@ type answer struct {
 // properties is the order in which they are written: the reason first.
 var schema = json.RawMessage(`{"type":"object","properties":{"reason":{"type":"string","minLength":1,"maxLength":300},"verdict":{"type":"string","enum":["allow","deny","ask"]}},"required":["reason","verdict"],"additionalProperties":false}`)
 
-var lineRE = regexp.MustCompile(`^(ALLOW|DENY|ASK)(?::[ \t]*(\S[^\n]{0,600}))?$`)
+var lineRE = text.Pattern(`^(ALLOW|DENY|ASK)(?::[ \t]*(\S[^\n]{0,600}))?$`)
 
 // words are the verdicts that an answer may have.
 var words = map[string]guard.Verdict{
@@ -49,7 +50,7 @@ var kinds = map[string]guard.Kind{
 // wants, effects. On an error the verdict is deny.
 func parse(s string) (guard.Verdict, string, []guard.Effect, error) {
 	s = strings.TrimSpace(s)
-	if m := lineRE.FindStringSubmatch(s); m != nil {
+	if m := lineRE().FindStringSubmatch(s); m != nil {
 		if m[1] != "ALLOW" && m[2] == "" {
 			return guard.VerdictDeny, "", nil, ErrForm
 		}

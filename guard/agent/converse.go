@@ -3,13 +3,13 @@ package agent
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/ollama/ollama/api"
 
 	"handrail/guard"
+	"handrail/guard/text"
 	"handrail/skills"
 )
 
@@ -111,11 +111,11 @@ func (t *conversation) next(ctx context.Context) (done bool, err error) {
 }
 
 // lineOfSkill is how a model without tools asks for a skill.
-var lineOfSkill = regexp.MustCompile(`^SKILL: ([a-z0-9_-]{1,64})$`)
+var lineOfSkill = text.Pattern(`^SKILL: ([a-z0-9_-]{1,64})$`)
 
 // wanted is the skill that a model without tools asks for.
 func (t *conversation) wanted(said string) (name string, ok bool) {
-	if m := lineOfSkill.FindStringSubmatch(strings.TrimSpace(said)); m != nil && !t.model.tools && !t.forced {
+	if m := lineOfSkill().FindStringSubmatch(strings.TrimSpace(said)); m != nil && !t.model.tools && !t.forced {
 		return m[1], true
 	}
 	return "", false

@@ -2,22 +2,23 @@ package agent
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"handrail/guard/text"
 )
 
 // special is anything that a tokenizer could take for a control token: the
 // server looks for them in the whole prompt, so text of a call could close its
 // own message and open another.
-var special = regexp.MustCompile(`<(\|?/?[A-Za-z_][^<>\n]{0,60}?\|?)>|<\|[^\n]{0,60}?\|>|\[/?(?:[A-Z_]{3,24}|[gs]MASK)\]|<[｜|][^\n]{0,60}?[｜|]?>`)
+var special = text.Pattern(`<(\|?/?[A-Za-z_][^<>\n]{0,60}?\|?)>|<\|[^\n]{0,60}?\|>|\[/?(?:[A-Z_]{3,24}|[gs]MASK)\]|<[｜|][^\n]{0,60}?[｜|]?>`)
 
 // Neutralize keeps a text readable and breaks every spelling of a control
 // token in it: their first character is written as \u003c or \u005b.
 func Neutralize(s string) string {
-	for special.MatchString(s) { // what is broken leaves one "<" or "[" less: it ends
-		s = special.ReplaceAllStringFunc(s, func(m string) string {
+	for special().MatchString(s) { // what is broken leaves one "<" or "[" less: it ends
+		s = special().ReplaceAllStringFunc(s, func(m string) string {
 			if m[0] == '[' {
 				return `\u005b` + m[1:]
 			}

@@ -7,13 +7,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"strconv"
+
+	"handrail/guard/text"
 )
 
 // head is how every line begins. Its order is that of Record's fields, so the
 // hash is found without trusting anything that a caller wrote.
-var head = regexp.MustCompile(`^\{"seq":([0-9]{1,20}),"time":"[^"\\]{1,64}","prev":"([0-9a-f]{64}|)","hash":"([0-9a-f]{64})","event":"`)
+var head = text.Pattern(`^\{"seq":([0-9]{1,20}),"time":"[^"\\]{1,64}","prev":"([0-9a-f]{64}|)","hash":"([0-9a-f]{64})","event":"`)
 
 // link is what chains one line to the next.
 type link struct {
@@ -42,7 +43,7 @@ func seal(r *Record) ([]byte, error) {
 // read takes the link from a line without its newline, and checks that the
 // line's hash is that of its bytes with the hash left empty.
 func read(line []byte) (link, error) {
-	m := head.FindSubmatchIndex(line)
+	m := head().FindSubmatchIndex(line)
 	if m == nil || !json.Valid(line) {
 		return link{}, errForm
 	}

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -14,6 +13,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"handrail/guard"
+	"handrail/guard/text"
 )
 
 // The fields of a guard and of a pattern. A guard with one pattern may have the
@@ -23,7 +23,7 @@ var (
 	guardFields   = append([]string{"id", "description", "tool", "enabled", "patterns"}, patternFields...)
 )
 
-var idRE = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}(/[A-Za-z0-9][A-Za-z0-9._-]{0,63})?$`)
+var idRE = text.Pattern(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}(/[A-Za-z0-9][A-Za-z0-9._-]{0,63})?$`)
 
 // parse reads one guard without running its examples. On an error the guard is
 // not nil where it could be told which calls it is about.
@@ -151,7 +151,7 @@ func (r *reading) named(top *yaml.Node, values map[string]*yaml.Node) (err error
 		}
 		at = n
 	}
-	if !idRE.MatchString(r.g.ID) {
+	if !idRE().MatchString(r.g.ID) {
 		return r.at(at, "id %q: want a name of letters, digits, - _ and ., as in block-docker or team/block-docker", r.g.ID)
 	}
 	if r.rule(r.g.ID) != nil || strings.HasPrefix(r.g.ID, "guard/") {

@@ -15,10 +15,10 @@ type shape struct {
 	// cues are what a text must contain, in lower case, one of them, before the
 	// expression is worth running: it is the slow part.
 	cues []string
-	re   *regexp.Regexp
+	re   func() *regexp.Regexp
 }
 
-func looks(expr string, cues ...string) shape { return shape{cues, regexp.MustCompile(expr)} }
+func looks(expr string, cues ...string) shape { return shape{cues, Pattern(expr)} }
 
 // tokens are the shapes of secrets that are known wherever they stand, whole
 // blocks first.
@@ -78,7 +78,7 @@ var places = []shape{
 var named = []string{"passw", "passphrase", "pwd", "secret", "token", "key"}
 
 // userinfo says that a pattern also ate the "@" of a URL.
-var userinfo = regexp.MustCompile(`://`)
+var userinfo = Pattern(`://`)
 
 // Redact returns s with what looks like a secret replaced by [redacted]: tokens
 // of known shapes, private key blocks, passwords in URLs, and the values of
@@ -96,14 +96,14 @@ func redact(s string, shapes []shape) string {
 		if !slices.ContainsFunc(sh.cues, func(cue string) bool { return strings.Contains(lower, cue) }) {
 			continue
 		}
-		s = sh.re.ReplaceAllStringFunc(s, func(m string) string {
+		s = sh.re().ReplaceAllStringFunc(s, func(m string) string {
 			kept, after := "", ""
-			if g := sh.re.FindStringSubmatch(m); len(g) > 2 {
+			if g := sh.re().FindStringSubmatch(m); len(g) > 2 {
 				kept, after = g[1], g[2]
 			} else if len(g) > 1 {
 				kept = g[1]
 			}
-			if m[len(m)-1] == '@' && userinfo.MatchString(kept) {
+			if m[len(m)-1] == '@' && userinfo().MatchString(kept) {
 				return kept + Removed + "@"
 			}
 			return kept + Removed + after
