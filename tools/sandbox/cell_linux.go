@@ -112,7 +112,11 @@ type held struct {
 	listener net.Listener  // of the proxy; may be nil
 	exited   chan struct{} // closed when status is known
 	over     chan struct{} // closed when nothing is left
-	clean    bool          // the head waits for another command; known when over is closed
+
+	mu       sync.Mutex
+	asked    bool // its head was told to end it
+	finished bool // the head has said that nothing is left
+	clean    bool // and waits for another command
 	status   Status
 	found    int
 	once     sync.Once
@@ -138,20 +142,22 @@ func (h *held) proxy(f *os.File, serve func(net.Listener)) error {
 // listen takes the news of the head until it is gone.
 func (h *held) listen(dec *json.Decoder) {
 	told := false
-	for {
+	for done := false; !done; {
 		var n news
 		if err := dec.Decode(&n); err != nil {
 			break
+		}
+		if done = n.Ended != nil; done { // before its status is known: who waits for that looks
+			h.mu.Lock()
+			h.finished, h.found = true, *n.Ended
+			// An order that met the end on its way is still to come to the head.
+			h.clean = n.Again && h.cell.again != nil && n.Asked == h.asked
+			h.mu.Unlock()
 		}
 		if n.Status != nil && !told {
 			h.status, told = *n.Status, true
 			h.status.Exceeded = h.bounds.exceeded(h.status)
 			close(h.exited)
-		}
-		if n.Ended != nil {
-			h.found = *n.Ended
-			h.clean = n.Again && h.cell.again != nil
-			break
 		}
 	}
 	if !told { // the head was killed, and all with it
@@ -169,7 +175,7 @@ func (h *held) Wait() Status {
 
 func (h *held) End(grace time.Duration) int {
 	h.once.Do(func() {
-		_ = tell(h.cell.conn, order{End: &grace})
+		h.ask(grace)
 		select {
 		case <-h.over:
 		case <-time.After(grace + dying): // the head does not answer: it goes with its socket
@@ -183,6 +189,19 @@ func (h *held) End(grace time.Duration) int {
 		h.shut()
 	})
 	return h.found
+}
+
+// ask tells the head to end what is left, if anything may be.
+func (h *held) ask(grace time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.finished {
+		return
+	}
+	h.asked = true
+	if hand(h.cell.conn) == nil {
+		_ = tell(h.cell.conn, order{End: &grace})
+	}
 }
 
 // shut closes what belongs to the command alone.

@@ -4,11 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"os/signal"
-	"runtime"
 	"strconv"
 	"sync"
 	"syscall"
@@ -50,20 +48,23 @@ func head(args []string) error {
 	if _, err := c.Write([]byte{0}); err != nil { // says who we are
 		return err
 	}
-	h := &heading{conn: c, dec: json.NewDecoder(c)}
+	h := newHeading(c)
+	h.fence, _ = newStarter(&launch{Unix: true}, enterFenced) // ahead of the command: what fails is tried again for it
 	for again := true; again; {
-		if again, err = h.command(); errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		in, more := <-h.orders
+		if !more {
 			return nil // the server wants no more
 		}
+		again, err = h.command(in)
 	}
 	return err
 }
 
 // command is one command from its start to its end. Again says that nothing is
 // left of it, so that the next one finds the namespace as this one did.
-func (h *heading) command() (again bool, err error) {
-	h.leader, h.gone = 0, make(chan struct{})
-	if err := h.start(); err != nil {
+func (h *heading) command(in received) (again bool, err error) {
+	h.leader, h.gone, h.alone = 0, make(chan struct{}), false
+	if err := h.start(in); err != nil {
 		return false, errors.Join(err, tell(h.conn, news{Failed: err.Error()}))
 	}
 	go h.reap()
@@ -108,26 +109,44 @@ func coverReadOnly(path string) error {
 // heading is the state of a head.
 type heading struct {
 	conn   *net.UnixConn
-	dec    *json.Decoder
+	orders chan received // closed when the server is gone
 	leader int
 	gone   chan struct{} // closed when no process is left
+	alone  bool          // and that was told; known when gone is closed
 	mu     sync.Mutex    // held while telling
-	// enter takes power from the calling thread; nil: all capabilities, and what
-	// the filter denies.
+	// enter takes power from the calling thread for one command; nil: fence does.
 	enter func(*launch) error
+	fence *starter // may be nil
+}
+
+// received is an order and the descriptors beside it.
+type received struct {
+	order
+	files []*os.File
+}
+
+func newHeading(c *net.UnixConn) *heading {
+	h := &heading{conn: c, orders: make(chan received)}
+	go func() {
+		defer close(h.orders)
+		for dec := json.NewDecoder(c); ; {
+			in, err := take(c)
+			if err != nil {
+				return
+			}
+			o := received{files: in.files}
+			if err := dec.Decode(&o.order); err != nil {
+				return
+			}
+			h.orders <- o
+		}
+	}()
+	return h
 }
 
 // start takes the order to run and starts the command.
-func (h *heading) start() error {
-	in, err := take(h.conn)
-	if err != nil {
-		return err
-	}
-	files := in.files
-	var o order
-	if err := h.dec.Decode(&o); err != nil {
-		return err
-	}
+func (h *heading) start(o received) error {
+	files := o.files
 	if o.Run == nil || len(files) != 3 {
 		return errors.New("no command was given")
 	}
@@ -136,7 +155,7 @@ func (h *heading) start() error {
 			return err
 		}
 	}
-	if err := apart(func() error { return h.launch(o.Run, files) }); err != nil {
+	if err := h.launch(o.Run, files); err != nil {
 		return err
 	}
 	for _, f := range files {
@@ -160,43 +179,30 @@ func (h *heading) listen() error {
 	return hand(h.conn, f)
 }
 
-// apart runs f on a thread of its own that ends with it, and that is not the
-// first one: that stands for the process, and restricted with a command it could
-// be signalled by it.
-func apart(f func() error) error {
-	done := make(chan error)
-	go func() {
-		runtime.LockOSThread()
-		if unix.Gettid() != os.Getpid() {
-			done <- f()
-			return
+// launch starts the command from a thread that has lost all its power.
+func (h *heading) launch(l *launch, files []*os.File) (err error) {
+	s := h.fence
+	switch {
+	case h.enter != nil:
+		if s, err = newStarter(l, h.enter); err != nil {
+			return err
 		}
-		done <- apart(f) // on another, as this one is taken
-		runtime.UnlockOSThread()
-	}()
-	return <-done
-}
-
-// launch starts the command from a thread that has lost all its power and is
-// never used again.
-func (h *heading) launch(l *launch, files []*os.File) error {
-	enter := h.enter
-	if enter == nil {
-		enter = enterFenced
-	}
-	if err := enter(l); err != nil {
-		return err
+		defer s.end()
+	case s == nil || s.unix != l.Unix:
+		if s, err = newStarter(l, enterFenced); err != nil {
+			return err
+		}
+		if h.fence != nil {
+			h.fence.end()
+		}
+		h.fence = s
 	}
 	var fds []uintptr
 	for _, f := range files {
 		fds = append(fds, f.Fd())
 	}
-	pid, err := syscall.ForkExec(l.Path, l.Args, &syscall.ProcAttr{Dir: l.Dir, Env: l.Env, Files: fds, Sys: &syscall.SysProcAttr{Setsid: true}})
-	if err != nil {
-		return fmt.Errorf("start %s in %s: %w", l.Path, l.Dir, err)
-	}
-	h.leader = pid
-	return nil
+	h.leader, err = s.start(l, fds)
+	return err
 }
 
 // enterFenced is what namespaces leave to do.
@@ -207,11 +213,12 @@ func enterFenced(l *launch) error {
 	return filter{Sockets: ipSockets, Unix: l.Unix}.load()
 }
 
-// reap waits for all children, those that were left to it too.
+// reap waits for all children, those that were left to it too. Where the command
+// was the last of them, its end is told as the end of all.
 func (h *heading) reap() {
 	defer close(h.gone)
 	for {
-		var ws syscall.WaitStatus
+		var ws, next syscall.WaitStatus
 		pid, err := syscall.Wait4(-1, &ws, 0, nil)
 		if err == syscall.EINTR {
 			continue
@@ -219,10 +226,16 @@ func (h *heading) reap() {
 		if err != nil {
 			return // no child is left
 		}
-		if pid == h.leader {
-			s := ended(ws)
-			h.say(news{Status: &s})
+		if pid != h.leader {
+			continue
 		}
+		s := ended(ws)
+		if _, err := syscall.Wait4(-1, &next, syscall.WNOHANG, nil); err == syscall.ECHILD && h.enter == nil {
+			h.alone = true
+			h.say(news{Status: &s, Ended: new(int), Again: true})
+			return
+		}
+		h.say(news{Status: &s})
 	}
 }
 
@@ -233,12 +246,21 @@ func (h *heading) say(n news) {
 	_ = tell(h.conn, n)
 }
 
-// serve waits for the order to end. That the server is gone is one as well, with
-// no grace.
+// serve waits until nothing is left, or for the order to end. That the server is
+// gone is one as well, with no grace.
 func (h *heading) serve() (again bool, err error) {
-	var o order
-	if err := h.dec.Decode(&o); err != nil || o.End == nil {
-		return false, err
+	var o received
+	var more bool
+	select {
+	case <-h.gone:
+		if h.alone {
+			return true, nil
+		}
+		o, more = <-h.orders
+	case o, more = <-h.orders:
+	}
+	if !more || o.End == nil {
+		return false, nil
 	}
 	found := h.others()
 	if _, err := os.Stat("/proc/" + strconv.Itoa(h.leader)); err == nil || found > 0 {
@@ -263,7 +285,7 @@ func (h *heading) serve() (again bool, err error) {
 		again = true
 	default:
 	}
-	h.say(news{Ended: &found, Again: again})
+	h.say(news{Ended: &found, Asked: true, Again: again})
 	return again, nil
 }
 

@@ -330,17 +330,19 @@ func TestLandlockStress(t *testing.T) {
 	}
 }
 
-// TestApart: what takes power from a thread never runs on the one that stands
-// for the process.
-func TestApart(t *testing.T) {
+// TestStarterApart: what takes power from a thread never runs on the one that
+// stands for the process.
+func TestStarterApart(t *testing.T) {
 	for range 200 {
-		if err := apart(func() error {
+		s, err := newStarter(&launch{}, func(*launch) error {
 			if unix.Gettid() == os.Getpid() {
 				return errors.New("on the first thread")
 			}
 			return nil
-		}); err != nil {
+		})
+		if err != nil {
 			t.Fatal(err)
 		}
+		s.end()
 	}
 }

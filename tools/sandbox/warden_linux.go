@@ -1,7 +1,6 @@
 package sandbox
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -28,16 +27,22 @@ func warden([]string) error {
 	if err != nil {
 		return err
 	}
-	h := &heading{conn: c, dec: json.NewDecoder(c), gone: make(chan struct{}), enter: func(l *launch) error {
+	h := newHeading(c)
+	h.gone = make(chan struct{})
+	h.enter = func(l *launch) error {
 		if l.Land == nil {
 			return errors.New("no restrictions were given")
 		}
 		return l.Land.enter()
-	}}
+	}
 	if _, err := c.Write([]byte{0}); err != nil { // says who we are
 		return err
 	}
-	if err := h.start(); err != nil {
+	in, more := <-h.orders
+	if !more {
+		return nil
+	}
+	if err := h.start(in); err != nil {
 		return tell(c, news{Failed: err.Error()})
 	}
 	go h.reap()
@@ -47,9 +52,8 @@ func warden([]string) error {
 // ward waits for the order to end, or for the server to be gone, and ends all
 // that descends from this process.
 func (h *heading) ward() error {
-	var o order
 	grace := time.Duration(0)
-	if err := h.dec.Decode(&o); err == nil && o.End != nil {
+	if o, more := <-h.orders; more && o.End != nil {
 		grace = *o.End
 	}
 	own := os.Getpid()

@@ -33,12 +33,14 @@ type launch struct {
 }
 
 // news is what comes back: that it started or why not, how the command ended,
-// how many others were ended.
+// how many others were ended. Where the command leaves nothing, its end is the
+// end of all, and no order for that is waited for.
 type news struct {
 	Started bool    `json:",omitempty"`
 	Failed  string  `json:",omitempty"` // nothing ran
 	Status  *Status `json:",omitempty"`
 	Ended   *int    `json:",omitempty"`
+	Asked   bool    `json:",omitempty"` // with Ended: it answers an order
 	Again   bool    `json:",omitempty"` // with Ended: it waits for another command
 }
 
