@@ -107,7 +107,7 @@ func (b *containers) spec(p *Policy) (*spec, error) {
 		return nil, err
 	}
 	for _, m := range s.HostConfig.Mounts {
-		id, err := identity(m.Source)
+		id, _, err := identity(m.Source)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", m.Source, err)
 		}

@@ -117,8 +117,13 @@ func (s *Settings) private(m *plan, p *Policy) {
 	if toolchains == nil {
 		toolchains = DefaultToolchains
 	}
+	var paths []string
 	for _, name := range toolchains {
-		if path := filepath.Join(p.Home, name); m.last[path] == "" {
+		paths = append(paths, filepath.Join(p.Home, name))
+	}
+	gone := absent(paths)
+	for _, path := range paths {
+		if m.last[path] == "" && !gone[path] {
 			m.bind("--ro-bind", path)
 		}
 	}
@@ -138,10 +143,14 @@ func (s *Settings) private(m *plan, p *Policy) {
 // them.
 func (m *plan) hide(hidden []string) {
 	for _, path := range hidden {
-		if path == "" || !m.visible(path) || !m.id(path) {
+		if path == "" || !m.visible(path) {
 			continue
 		}
-		if st, err := os.Stat(path); err != nil || !st.IsDir() {
+		there, dir := m.id(path)
+		if !there {
+			continue
+		}
+		if !dir {
 			m.args = append(m.args, "--ro-bind", os.DevNull, path)
 			m.last[path] = mask
 			continue
@@ -153,7 +162,7 @@ func (m *plan) hide(hidden []string) {
 
 // bind plans path at its own place, if it exists.
 func (m *plan) bind(how, path string) bool {
-	if !m.id(path) {
+	if there, _ := m.id(path); !there {
 		return false
 	}
 	m.args = append(m.args, how, path, path)
@@ -168,25 +177,25 @@ func (m *plan) must(how, path string) error {
 	return nil
 }
 
-// id notes what path is now.
-func (m *plan) id(path string) bool {
-	id, err := identity(path)
+// id notes what path is now, and tells whether it is there, and a directory.
+func (m *plan) id(path string) (there, dir bool) {
+	id, mode, err := identity(path)
 	if err != nil {
-		return false
+		return false, false
 	}
 	m.ids = append(m.ids, path+" "+id)
-	return true
+	return true, mode&unix.S_IFMT == unix.S_IFDIR
 }
 
 // identity tells what is at path, or where it leads, from all that was there
 // before: a file system gives the number of an inode again, and a mount on what
 // was removed is gone.
-func identity(path string) (string, error) {
+func identity(path string) (id string, mode uint16, err error) {
 	var x unix.Statx_t
-	if err := unix.Statx(unix.AT_FDCWD, path, 0, unix.STATX_INO|unix.STATX_BTIME, &x); err != nil {
-		return "", err
+	if err := unix.Statx(unix.AT_FDCWD, path, 0, unix.STATX_TYPE|unix.STATX_INO|unix.STATX_BTIME, &x); err != nil {
+		return "", 0, err
 	}
-	return fmt.Sprintf("%d:%d %d born %d.%d", x.Dev_major, x.Dev_minor, x.Ino, x.Btime.Sec, x.Btime.Nsec), nil
+	return fmt.Sprintf("%d:%d %d born %d.%d", x.Dev_major, x.Dev_minor, x.Ino, x.Btime.Sec, x.Btime.Nsec), x.Mode, nil
 }
 
 // above returns the nearest planned place at or above path, and how it was

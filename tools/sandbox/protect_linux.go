@@ -1,6 +1,8 @@
 package sandbox
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,11 +18,17 @@ func (m *plan) protect(p *Policy, hidden []string) {
 			pins = append(pins, dir)
 		}
 	}
-	for _, path := range p.unwritable() {
+	paths := p.unwritable()
+	gone := absent(paths)
+	for _, path := range paths {
 		if m.writable(path) == "" {
 			continue
 		}
-		st, err := os.Lstat(path)
+		var st fs.FileInfo
+		err := fs.ErrNotExist
+		if !gone[path] {
+			st, err = os.Lstat(path)
+		}
 		if err != nil {
 			if filepath.Base(path) == "hooks" && !below(p.Roots, path) {
 				m.args = append(m.args, "--tmpfs", path, "--remount-ro", path)
@@ -37,7 +45,7 @@ func (m *plan) protect(p *Policy, hidden []string) {
 		pin(path)
 	}
 	for _, path := range hidden {
-		if _, err := os.Lstat(path); err == nil && m.writable(path) != "" {
+		if m.writable(path) != "" && exists(path) {
 			pin(path)
 		}
 	}
@@ -50,6 +58,35 @@ func (m *plan) protect(p *Policy, hidden []string) {
 			m.bind("--ro-bind", path)
 		}
 	}
+}
+
+// absent tells which of paths are not there, as far as reading each directory
+// that holds many of them tells: one look in place of a hundred.
+func absent(paths []string) map[string]bool {
+	const many = 8
+	in := map[string][]string{}
+	for _, path := range paths {
+		dir := filepath.Dir(path)
+		in[dir] = append(in[dir], path)
+	}
+	gone := map[string]bool{}
+	for dir, list := range in {
+		if len(list) < many {
+			continue
+		}
+		entries, err := readDir(dir)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		names := map[string]bool{}
+		for _, e := range entries {
+			names[e.Name()] = true
+		}
+		for _, path := range list {
+			gone[path] = !names[filepath.Base(path)]
+		}
+	}
+	return gone
 }
 
 // commonDir returns the git directory, outside of root, of the repository that

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"time"
 )
 
@@ -95,7 +96,7 @@ func list(path string, above []string) *listing {
 }
 
 func readDir(path string) ([]fs.DirEntry, error) {
-	d, err := os.Open(path)
+	d, err := os.OpenFile(path, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NONBLOCK, 0) // what stands there now may be anything
 	if err != nil {
 		return nil, err
 	}
