@@ -38,6 +38,7 @@ type bubble struct {
 
 	mu      sync.Mutex
 	session *session // the open one; may be nil
+	spare   *spare   // for the next sandbox of a single command; may be nil
 	solo    bool     // the session's way does not work here: each command has its own
 	cells   map[*held]bool
 	closed  bool
@@ -201,7 +202,8 @@ func (b *bubble) boxed(p *Policy, files *plan) (kept, func(), error) {
 	if err != nil {
 		return kept{}, nil, err
 	}
-	args := append(append(fence(p), "--as-pid-1", "--cap-drop", "ALL"), files.args...)
+	net := b.network(p)
+	args := append(append(fence(p, net), "--as-pid-1", "--cap-drop", "ALL"), files.args...)
 	args = append(args, "--proc", "/proc")
 	for _, name := range procOfSystem {
 		if path := "/proc/" + name; os.Getuid() == 0 && exists(path) {
@@ -214,19 +216,30 @@ func (b *bubble) boxed(p *Policy, files *plan) (kept, func(), error) {
 		theirs.Close()
 		return kept{}, nil, err
 	}
-	w, err := b.boot(args, theirs, "head", expect)
+	var spare *spare
+	if p.Network != Full && !p.Open { // it has no network but the session's
+		spare = b.takeSpare(p.Limits)
+	}
+	w, err := b.boot(booting{args: args, net: net, spare: spare}, theirs, "head", expect)
 	theirs.Close()
 	if err != nil {
 		mine.Close()
+		spare.discard()
 		return kept{}, nil, err
 	}
 	c, err := newCell(mine)
 	if err != nil {
 		err = w.blame(err)
 		w.end()
+		spare.discard()
 		return kept{}, nil, err
 	}
-	return kept{cell: c}, w.end, nil
+	go b.refill(p.Limits)
+	k := kept{cell: c}
+	if spare != nil {
+		k.bounds = spare.bounds
+	}
+	return k, w.end, nil
 }
 
 func exists(path string) bool {
@@ -234,11 +247,18 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// fence is what every sandbox of ours has.
-func fence(p *Policy) []string {
+// network reports whether a command of p gets the network that the session has,
+// with its loopback and nothing else: so it reaches the servers of other commands.
+func (b *bubble) network(p *Policy) bool {
+	return p.Network == NoNetwork && !p.Open && b.stage != nil
+}
+
+// fence is what every sandbox of ours has; with net, what starts it has the
+// network already.
+func fence(p *Policy, net bool) []string {
 	args := []string{"--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try",
 		"--new-session", "--die-with-parent", "--disable-userns", "--clearenv", "--setenv", insideMark, "1"}
-	if p.Network != Full && !p.Open {
+	if p.Network != Full && !p.Open && !net {
 		args = append(args, "--unshare-net")
 	}
 	return args
@@ -248,8 +268,8 @@ func fence(p *Policy) []string {
 func (b *bubble) Close() error {
 	b.mu.Lock()
 	b.closed = true
-	session, cells := b.session, b.cells
-	b.session, b.cells = nil, map[*held]bool{}
+	session, cells, spare := b.session, b.cells, b.spare
+	b.session, b.cells, b.spare = nil, map[*held]bool{}, nil
 	b.mu.Unlock()
 	for h := range cells {
 		h.End(0)
@@ -257,6 +277,7 @@ func (b *bubble) Close() error {
 	if session != nil {
 		session.close()
 	}
+	spare.discard()
 	if b.stage != nil {
 		b.stage.close()
 	}

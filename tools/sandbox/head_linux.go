@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -64,6 +65,7 @@ func head(args []string) error {
 // left of it, so that the next one finds the namespace as this one did.
 func (h *heading) command(in received) (again bool, err error) {
 	h.leader, h.gone, h.alone = 0, make(chan struct{}), false
+	h.ending.Store(false)
 	if err := h.start(in); err != nil {
 		return false, errors.Join(err, tell(h.conn, news{Failed: err.Error()}))
 	}
@@ -113,6 +115,7 @@ type heading struct {
 	leader int
 	gone   chan struct{} // closed when no process is left
 	alone  bool          // and that was told; known when gone is closed
+	ending atomic.Bool   // the order to end has come, and is answered
 	mu     sync.Mutex    // held while telling
 	// enter takes power from the calling thread for one command; nil: fence does.
 	enter func(*launch) error
@@ -216,22 +219,23 @@ func enterFenced(l *launch) error {
 // reap waits for all children, those that were left to it too. Where the command
 // was the last of them, its end is told as the end of all.
 func (h *heading) reap() {
-	defer close(h.gone)
 	for {
 		var ws, next syscall.WaitStatus
 		pid, err := syscall.Wait4(-1, &ws, 0, nil)
 		if err == syscall.EINTR {
 			continue
 		}
-		if err != nil {
-			return // no child is left
+		if err != nil { // no child is left
+			close(h.gone)
+			return
 		}
 		if pid != h.leader {
 			continue
 		}
 		s := ended(ws)
-		if _, err := syscall.Wait4(-1, &next, syscall.WNOHANG, nil); err == syscall.ECHILD && h.enter == nil {
+		if _, err := syscall.Wait4(-1, &next, syscall.WNOHANG, nil); err == syscall.ECHILD && h.enter == nil && !h.ending.Load() {
 			h.alone = true
+			close(h.gone) // first: the next order can come as soon as it is said
 			h.say(news{Status: &s, Ended: new(int), Again: true})
 			return
 		}
@@ -262,6 +266,7 @@ func (h *heading) serve() (again bool, err error) {
 	if !more || o.End == nil {
 		return false, nil
 	}
+	h.ending.Store(true)
 	found := h.others()
 	if _, err := os.Stat("/proc/" + strconv.Itoa(h.leader)); err == nil || found > 0 {
 		_ = unix.Kill(-1, unix.SIGTERM)

@@ -80,7 +80,8 @@ func (b *bubble) openSession(files *plan, key string, p *Policy) (*session, erro
 	if err != nil {
 		return nil, err
 	}
-	args := append(fence(&Policy{}), "--as-pid-1", "--cap-drop", "ALL", "--cap-add", "CAP_SYS_ADMIN", "--cap-add", "CAP_SETPCAP")
+	net := b.network(&Policy{})
+	args := append(fence(&Policy{}, net), "--as-pid-1", "--cap-drop", "ALL", "--cap-add", "CAP_SYS_ADMIN", "--cap-add", "CAP_SETPCAP")
 	args = append(append(args, files.args...), "--bind", "/proc", "/proc")
 	expect, err := files.expect(p.Roots)
 	if err != nil {
@@ -88,7 +89,7 @@ func (b *bubble) openSession(files *plan, key string, p *Policy) (*session, erro
 		theirs.Close()
 		return nil, err
 	}
-	w, err := b.boot(args, theirs, "agent", expect)
+	w, err := b.boot(booting{args: args, net: net}, theirs, "agent", expect)
 	theirs.Close()
 	if err != nil {
 		mine.Close()

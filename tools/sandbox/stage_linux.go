@@ -21,6 +21,8 @@ type cue struct {
 	Overlay *overlay `json:",omitempty"`
 	Start   []string `json:",omitempty"` // arguments of bubblewrap; its socket and stderr travel beside it
 	Bare    bool     `json:",omitempty"` // start our own namespaces with them instead
+	Spare   bool     `json:",omitempty"` // start what waits for such a cue; its socket travels beside it
+	Net     bool     `json:",omitempty"` // with Start and Spare: in the network of the session
 }
 
 // unknownCue answers a cue that says nothing: so the stage tells that it stands.
@@ -44,8 +46,8 @@ func stageMain([]string) error {
 		return err
 	}
 	self := os.NewFile(4, "self")
-	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil { // bubblewrap wants to begin without
-		return fmt.Errorf("drop ambient capabilities: %w", err)
+	if err := dropAmbient(); err != nil {
+		return err
 	}
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("private mounts: %w", err)
@@ -55,8 +57,8 @@ func stageMain([]string) error {
 		return err
 	}
 	go reapAll()
-	dec := json.NewDecoder(c)
-	for {
+	s := &playing{self: self}
+	for dec := json.NewDecoder(c); ; {
 		in, err := take(c)
 		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 			return nil
@@ -69,7 +71,7 @@ func stageMain([]string) error {
 			return err
 		}
 		var r reply
-		if err := q.play(self, in.files, &r); err != nil {
+		if err := s.play(&q, in.files, &r); err != nil {
 			r.Failed = err.Error()
 		}
 		for _, f := range in.files {
@@ -81,9 +83,52 @@ func stageMain([]string) error {
 	}
 }
 
+// playing is what the stage has.
+type playing struct {
+	self *os.File
+	// network is a thread in a network namespace of the session's own, so that
+	// what is started in it one after the other has the same loopback; nil: none yet.
+	network *starter
+}
+
 // play does what the cue says.
-func (q *cue) play(self *os.File, files []*os.File, r *reply) error {
+func (s *playing) play(q *cue, files []*os.File, r *reply) (err error) {
+	if !q.Net {
+		return s.act(q, files, r)
+	}
+	if s.network == nil {
+		if s.network, err = newStarter(&launch{}, newNetwork); err != nil {
+			return fmt.Errorf("a network of the session's own: %w", err)
+		}
+	}
+	s.network.do(func() { err = s.act(q, files, r) })
+	return err
+}
+
+// newNetwork puts the calling thread into a network of its own.
+func newNetwork(*launch) error {
+	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
+		return err
+	}
+	if err := loopback(); err != nil {
+		return err
+	}
+	return dropAmbient()
+}
+
+// dropAmbient takes the capabilities from this thread that what it starts would
+// begin with: bubblewrap wants none.
+func dropAmbient() error {
+	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
+		return fmt.Errorf("drop ambient capabilities: %w", err)
+	}
+	return nil
+}
+
+func (s *playing) act(q *cue, files []*os.File, r *reply) error {
 	switch {
+	case q.Spare && len(files) == 1:
+		return startSpare(s.self, files[0])
 	case q.Overlay != nil:
 		o := q.Overlay
 		return unix.Mount("overlay", o.Lower, "overlay", unix.MS_NOSUID|unix.MS_NODEV,
@@ -96,7 +141,7 @@ func (q *cue) play(self *os.File, files []*os.File, r *reply) error {
 		defer null.Close()
 		path, argv, sys := builder(q.Bare, q.Start)
 		r.PID, err = syscall.ForkExec(path, argv, &syscall.ProcAttr{Dir: "/", Env: []string{},
-			Files: []uintptr{null.Fd(), null.Fd(), files[1].Fd(), files[0].Fd(), self.Fd()}, Sys: sys})
+			Files: []uintptr{null.Fd(), null.Fd(), files[1].Fd(), files[0].Fd(), s.self.Fd()}, Sys: sys})
 		return err
 	}
 	return errors.New(unknownCue)
@@ -122,7 +167,7 @@ func openStage(self *os.File) (*stage, error) {
 	uid, gid := os.Getuid(), os.Getgid()
 	cmd := &exec.Cmd{Path: "/proc/self/fd/4", Args: []string{"sandbox", inside, "stage"}, Dir: "/", Env: []string{insideMark + "=1"}, Stderr: said,
 		ExtraFiles: []*os.File{theirs, self}, WaitDelay: time.Second,
-		SysProcAttr: &syscall.SysProcAttr{Setsid: true, AmbientCaps: []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_DAC_OVERRIDE, unix.CAP_FOWNER, unix.CAP_CHOWN, unix.CAP_MKNOD},
+		SysProcAttr: &syscall.SysProcAttr{Setsid: true, AmbientCaps: []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_DAC_OVERRIDE, unix.CAP_FOWNER, unix.CAP_CHOWN, unix.CAP_MKNOD},
 			Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS,
 			UidMappings: []syscall.SysProcIDMap{{ContainerID: uid, HostID: uid, Size: 1}},
 			GidMappings: []syscall.SysProcIDMap{{ContainerID: gid, HostID: gid, Size: 1}}}}

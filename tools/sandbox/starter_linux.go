@@ -52,16 +52,23 @@ func (s *starter) run(entered chan<- error, enter func() error) {
 
 // start starts the command of l with the descriptors fds.
 func (s *starter) start(l *launch, fds []uintptr) (pid int, err error) {
-	done := make(chan struct{})
-	s.tasks <- func() {
-		defer close(done)
+	s.do(func() {
 		pid, err = syscall.ForkExec(l.Path, l.Args, &syscall.ProcAttr{Dir: l.Dir, Env: l.Env, Files: fds, Sys: &syscall.SysProcAttr{Setsid: true}})
-	}
-	<-done
+	})
 	if err != nil {
 		return 0, fmt.Errorf("start %s in %s: %w", l.Path, l.Dir, err)
 	}
 	return pid, nil
+}
+
+// do runs f on the thread, and returns when it has.
+func (s *starter) do(f func()) {
+	done := make(chan struct{})
+	s.tasks <- func() {
+		defer close(done)
+		f()
+	}
+	<-done
 }
 
 // end ends the thread.

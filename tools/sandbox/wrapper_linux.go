@@ -17,11 +17,18 @@ type wrapper struct {
 	gone    chan struct{} // closed when it and all of our parts in it are gone
 }
 
+// booting is what bubblewrap is started with.
+type booting struct {
+	args  []string // without its name
+	net   bool     // in the network of the session
+	spare *spare   // what becomes it; may be nil
+}
+
 // boot starts bubblewrap with our own part in it: descriptor 3 is its socket, 4
 // its program. That the pipe of its stderr ends says that all are gone: commands
 // do not have it.
-func (b *bubble) boot(args []string, socket *os.File, part ...string) (*wrapper, error) {
-	args = append(append([]string{"bwrap"}, args...), "--", "/proc/self/fd/4", inside)
+func (b *bubble) boot(s booting, socket *os.File, part ...string) (*wrapper, error) {
+	args := append(append([]string{"bwrap"}, s.args...), "--", "/proc/self/fd/4", inside)
 	args = append(args, part...)
 	r, errs, err := os.Pipe()
 	if err != nil {
@@ -29,9 +36,13 @@ func (b *bubble) boot(args []string, socket *os.File, part ...string) (*wrapper,
 	}
 	defer errs.Close()
 	w := &wrapper{said: &tail{}, gone: make(chan struct{})}
-	if b.stage != nil {
+	if s.spare != nil {
+		if err = s.spare.become(cue{Start: args, Bare: b.bare}, socket, errs); err == nil {
+			w.process, err = os.FindProcess(s.spare.pid)
+		}
+	} else if b.stage != nil {
 		var answer reply
-		if answer, err = b.stage.ask(cue{Start: args, Bare: b.bare}, socket, errs); err == nil {
+		if answer, err = b.stage.ask(cue{Start: args, Bare: b.bare, Net: s.net}, socket, errs); err == nil {
 			w.process, err = os.FindProcess(answer.PID) // holds a pidfd
 		}
 	} else {
