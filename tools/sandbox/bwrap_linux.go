@@ -184,12 +184,15 @@ func (b *bubble) cell(ctx context.Context, p *Policy, files *plan) (kept, func()
 	return b.alone(p, files)
 }
 
+// errSpare says that a spare did not become a sandbox: nothing has run.
+var errSpare = errors.New("the spare of the sandbox has gone")
+
 // alone starts a sandbox for one command. Where a mount of the host went away
 // while bubblewrap was binding all of them, nothing has run, and it starts anew.
 func (b *bubble) alone(p *Policy, files *plan) (k kept, end func(), err error) {
 	for range 3 {
 		k, end, err = b.boxed(p, files)
-		if err == nil || !strings.Contains(err.Error(), "Unable to apply mount flags") {
+		if err == nil || !errors.Is(err, errSpare) && !strings.Contains(err.Error(), "Unable to apply mount flags") {
 			break
 		}
 	}
@@ -224,15 +227,13 @@ func (b *bubble) boxed(p *Policy, files *plan) (kept, func(), error) {
 	theirs.Close()
 	if err != nil {
 		mine.Close()
-		spare.discard()
-		return kept{}, nil, err
+		return kept{}, nil, spare.failed(err)
 	}
 	c, err := newCell(mine)
 	if err != nil {
 		err = w.blame(err)
 		w.end()
-		spare.discard()
-		return kept{}, nil, err
+		return kept{}, nil, spare.failed(err)
 	}
 	go b.refill(p.Limits)
 	k := kept{cell: c}

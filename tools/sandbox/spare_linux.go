@@ -100,6 +100,15 @@ func (s *spare) become(q cue, socket, errs *os.File) error {
 	return tell(s.conn, q)
 }
 
+// failed says that what s, if it was one, should become did not start.
+func (s *spare) failed(err error) error {
+	if s == nil {
+		return err
+	}
+	s.discard()
+	return errors.Join(errSpare, err)
+}
+
 // discard ends it with all that it became.
 func (s *spare) discard() {
 	if s == nil {
