@@ -62,7 +62,12 @@ func TestSessionNetwork(t *testing.T) {
 			if r := p.run(t, more, reach); r.out != "served\n" {
 				t.Errorf("with another path: %+v", r)
 			}
-			p.wait(t, func() bool { b := p.inner(); b.mu.Lock(); defer b.mu.Unlock(); return b.spare != nil || b.groups.version == 0 })
+			p.wait(t, func() bool {
+				b := p.inner()
+				b.mu.Lock()
+				defer b.mu.Unlock()
+				return b.spare != nil || b.groups.version == 0
+			})
 		}
 		hosts := p.base()
 		hosts.Network, hosts.Proxy = Domains, func(l net.Listener) { l.Close() }
