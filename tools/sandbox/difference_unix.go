@@ -144,10 +144,12 @@ func (d *difference) mayChange(path string, was, now *entry) bool {
 
 // edited reports whether a person, or a program outside, wrote the file: it is
 // still the one that was mounted read-only for all commands that ran, and has no
-// other name by which they could have written it.
+// other name by which they could have written it. A file that came in its place is
+// not told apart: it had a name of its own before, under which a command could
+// open it, and the mount went with the old one.
 func (d *difference) edited(path string, was, now *entry) bool {
 	fi, err := os.Lstat(path)
-	if err != nil || !now.stamp.mode.IsRegular() || was.stamp.dev != now.stamp.dev || was.stamp.ino != now.stamp.ino || was.stamp.mode != now.stamp.mode {
+	if err != nil || !now.stamp.mode.IsRegular() || was.stamp.mode != now.stamp.mode || was.inode() != now.inode() || now.born == 0 {
 		return false
 	}
 	st, ok := fi.Sys().(*syscall.Stat_t)

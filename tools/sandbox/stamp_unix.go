@@ -4,6 +4,8 @@ package sandbox
 
 import (
 	"io/fs"
+	"os"
+	"path/filepath"
 	"syscall"
 	"time"
 
@@ -38,4 +40,46 @@ func stampOf(fi fs.FileInfo, now time.Time) stamp {
 func (a stamp) same(b stamp) bool {
 	b.racy = a.racy
 	return !a.racy && a.ino != 0 && a == b
+}
+
+// inode tells one file or directory from all others, also from one that was
+// given its number later.
+type inode struct {
+	dev, ino uint64
+	born     int64
+}
+
+func (e *entry) inode() inode { return inode{e.stamp.dev, e.stamp.ino, e.born} }
+
+// inodes are those of paths that exist, where the file system tells them apart.
+func inodes(paths []string) map[string]inode {
+	all := map[string]inode{}
+	for _, path := range paths {
+		if i, ok := inodeOf(path); ok {
+			all[path] = i
+		}
+	}
+	return all
+}
+
+func inodeOf(path string) (inode, bool) {
+	fi, err := os.Lstat(path)
+	if err != nil {
+		return inode{}, false
+	}
+	s := stampOf(fi, time.Time{})
+	i := inode{s.dev, s.ino, bornAt(path)}
+	return i, i.born != 0
+}
+
+// covers reports whether path is, or lies below, what was mounted read-only for
+// the command and is there still: a mount goes away with what it stands on.
+func (c *watch) covers(path string) bool {
+	for at := path; at != "/" && at != "."; at = filepath.Dir(at) {
+		if was, ok := c.mounted[at]; ok {
+			now, ok := inodeOf(at)
+			return ok && now == was
+		}
+	}
+	return false
 }

@@ -37,6 +37,7 @@ type watcher struct {
 // entry is one protected file, directory or link.
 type entry struct {
 	stamp  stamp
+	born   int64  // nanoseconds; of a file; 0 where the file system does not tell
 	parent uint64 // inode of the directory that holds it
 	link   string
 	data   []byte
@@ -54,9 +55,8 @@ const (
 type watch struct {
 	w      *watcher
 	policy *Policy
-	// mounted are the paths that the command itself could not write, if they were
-	// there.
-	mounted []string
+	// mounted is what was mounted read-only for the command.
+	mounted map[string]inode
 }
 
 func newWatcher(quarantine string) *watcher {
@@ -97,7 +97,7 @@ func (w *watcher) begin(p *Policy) (*watch, error) {
 	}
 	c := &watch{w: w, policy: p}
 	if w.mounts {
-		c.mounted = p.unwritable()
+		c.mounted = inodes(p.unwritable())
 	}
 	w.live[c] = true
 	return c, nil
@@ -155,6 +155,9 @@ func (w *watcher) read(path string, now time.Time, all map[string]*entry) error 
 		return fmt.Errorf("protected path %s: there are more than %d protected files to compare", path, maxEntries)
 	}
 	e := &entry{stamp: stampOf(fi, now)}
+	if fi.Mode().IsRegular() {
+		e.born = bornAt(path)
+	}
 	if up, err := os.Lstat(filepath.Dir(path)); err == nil {
 		e.parent = stampOf(up, now).ino
 	}
@@ -218,7 +221,7 @@ func (c *watch) end() ([]string, error) {
 	for l := range w.live {
 		allowed = append(allowed, l.policy.Allowed...)
 		before := byOthers
-		byOthers = func(path string) bool { return before(path) && below(l.mounted, path) }
+		byOthers = func(path string) bool { return before(path) && l.covers(path) }
 	}
 	delete(w.live, c)
 	now, gits, err := w.look()
