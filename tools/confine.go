@@ -195,7 +195,7 @@ func (c *confined) told(e *ending, res *Result) (notes []string) {
 	}
 	if len(e.Restored) > 0 {
 		res.Sandbox.Restored = e.Restored
-		notes = append(notes, "protected files that it made or changed were put back as they were: "+listed(e.Restored))
+		notes = append(notes, "protected files that were made or changed while it ran were put back as they were: "+listed(e.Restored))
 	}
 	if e.Code != 0 && waited(res.Stderr+"\n"+res.Stdout) {
 		notes = append(notes, "commands get no standard input and no terminal: give answers as options, or by a here-document")

@@ -39,7 +39,7 @@ func (a *EditArgs) do(_ context.Context, j *job, facts *guard.Facts) *Result {
 	if len(c.content) > maxText {
 		return failed(fmt.Errorf("%s would be %d bytes; at most %d are allowed", path, len(c.content), maxText))
 	}
-	if err := s.Put(c.content); err != nil {
+	if err := j.box.put(s, c.content); err != nil {
 		return failed(err)
 	}
 	j.bytes = int64(len(c.content))

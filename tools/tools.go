@@ -62,6 +62,8 @@ type Toolbox struct {
 	Quota func() error
 	// Redact takes secrets out of what results and questions show; nil takes none.
 	Redact func(string) string
+	// Deeds are noted of protected paths that the file tools write; see sandbox.Deeds.
+	Deeds sandbox.Deeds
 	// History keeps what calls could destroy, so that they can be undone; nil
 	// keeps nothing.
 	History *history.Store

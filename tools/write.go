@@ -3,6 +3,8 @@ package tools
 import (
 	"context"
 	"fmt"
+	"path/filepath"
+	"strings"
 
 	"handrail/guard"
 	"handrail/tools/place"
@@ -20,7 +22,7 @@ func (a *WriteArgs) do(_ context.Context, j *job, facts *guard.Facts) *Result {
 			return failed(err)
 		}
 	}
-	if err := s.Put([]byte(a.Content)); err != nil {
+	if err := j.box.put(s, []byte(a.Content)); err != nil {
 		return failed(err)
 	}
 	did := "created"
@@ -31,6 +33,15 @@ func (a *WriteArgs) do(_ context.Context, j *job, facts *guard.Facts) *Result {
 	res := &Result{Path: path, SHA256: sum([]byte(a.Content))}
 	res.Text = fmt.Sprintf("%s %s: %d bytes, sha256 %s", did, path, len(a.Content), res.SHA256)
 	return res
+}
+
+// put makes data the content of s. What runs meanwhile in the same workspace, of
+// whatever session, does not take it for its command's.
+func (b *Toolbox) put(s *place.Slot, data []byte) error {
+	if !obeyed(s.Path) && !secretName(strings.ToLower(filepath.Base(s.Path))) {
+		return s.Put(data)
+	}
+	return b.Deeds.Write(s.Path, data, func() error { return s.Put(data) })
 }
 
 // compare checks the slot's content against the hash that the caller read.

@@ -108,6 +108,7 @@ func (c *Config) contain(k *Containment, m *guard.Manager, b *tools.Toolbox) err
 		m.Hold = guard.Trusted
 	}
 	b.Sandbox = k.Open
+	b.Deeds = sandbox.DeedsOf(k.settings.State)
 	b.Profile = tools.Profile{Home: c.Home, Hidden: k.settings.Hidden, Packages: c.Sandbox.Packages, Hosts: slices.Concat(c.Sandbox.Git, c.Hosts), Limits: c.Sandbox.limits()}
 	var err error
 	b.Egress, err = c.egress()

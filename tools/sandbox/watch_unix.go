@@ -8,9 +8,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -22,6 +24,7 @@ import (
 type watcher struct {
 	quarantine string // a directory of the server's own, outside the workspaces
 	mounts     bool   // existing protected paths are mounted read-only for commands
+	deeds      Deeds
 
 	mu    sync.Mutex
 	scan  scan
@@ -31,6 +34,7 @@ type watcher struct {
 	roots []string          // of all that live
 	links []string          // git directories outside of the roots that they belong to
 	named []string          // protected and secret paths of all that live
+	seen  map[string]bool   // deeds that base has
 	count int
 }
 
@@ -57,10 +61,12 @@ type watch struct {
 	policy *Policy
 	// mounted is what was mounted read-only for the command.
 	mounted map[string]inode
+	allowed func() // ends what is noted of what it may change
 }
 
-func newWatcher(quarantine string) *watcher {
-	return &watcher{quarantine: quarantine, scan: scan{seen: map[string]*listing{}}, live: map[*watch]bool{}}
+// newWatcher returns one that keeps its things in state.
+func newWatcher(state string) *watcher {
+	return &watcher{quarantine: filepath.Join(state, "quarantine"), deeds: DeedsOf(state), scan: scan{seen: map[string]*listing{}}, live: map[*watch]bool{}}
 }
 
 // begin remembers the protected paths as they are. An error says that nothing
@@ -69,7 +75,10 @@ func (w *watcher) begin(p *Policy) (*watch, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.live) == 0 {
-		w.roots, w.links, w.named = nil, nil, nil
+		w.roots, w.links, w.named, w.seen = nil, nil, nil, map[string]bool{}
+		for _, name := range w.deeds.names() {
+			w.seen[name] = strings.HasPrefix(name, did)
+		}
 	}
 	for _, path := range p.Roots {
 		if !slices.Contains(w.roots, path) {
@@ -90,12 +99,18 @@ func (w *watcher) begin(p *Policy) (*watch, error) {
 	if len(w.live) == 0 {
 		w.base, w.gits = now, gits
 	}
+	added := map[string]*entry{}
 	for path, e := range now {
 		if below(fresh, path) && w.base[path] == nil {
-			w.base[path] = e
+			added[path] = e
 		}
 	}
+	w.learn(now, gits)
+	maps.Copy(w.base, added)
 	c := &watch{w: w, policy: p}
+	if c.allowed, err = w.deeds.run(p.Allowed); err != nil {
+		return nil, err
+	}
 	if w.mounts {
 		c.mounted = inodes(p.unwritable())
 	}
@@ -216,10 +231,12 @@ func (c *watch) end() ([]string, error) {
 	w := c.w
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	var allowed []string
+	defer c.allowed()
+	allowed := w.deeds.allowed()
+	var own []string
 	byOthers := func(path string) bool { return true }
 	for l := range w.live {
-		allowed = append(allowed, l.policy.Allowed...)
+		own = append(own, l.policy.Allowed...)
 		before := byOthers
 		byOthers = func(path string) bool { return before(path) && l.covers(path) }
 	}
@@ -228,10 +245,15 @@ func (c *watch) end() ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	allowed = slices.Concat(own, allowed, w.deeds.allowed())
+	w.learn(now, gits)
 	d := difference{before: w.base, now: now, known: w.gits, gits: gits, roots: w.roots, allowed: allowed, byOthers: byOthers}
 	changes := d.changes()
 	for _, path := range d.accepted {
 		w.accept(path, now[path])
+		if below(own, path) {
+			w.tell(path, now[path])
+		}
 	}
 	w.gits = gits
 	return w.undo(changes, now)

@@ -5,7 +5,6 @@ package sandbox
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"sync"
 	"time"
 )
@@ -18,7 +17,7 @@ type watched struct {
 }
 
 func watching(sb Sandbox, s Settings) Sandbox {
-	w := newWatcher(filepath.Join(s.State, "quarantine"))
+	w := newWatcher(s.State)
 	tier := sb.Enforcement().Tier
 	w.mounts = tier == Bwrap || tier == Namespaces
 	return &watched{sb, w}
