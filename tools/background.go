@@ -27,7 +27,9 @@ func (a *BashArgs) launch(ctx context.Context, j *job, s *script) *Result {
 	}
 	j.detached = true
 	res := o.more(0, s.timeout)
-	res.Sandbox = j.held.said()
+	if res.Sandbox == nil {
+		res.Sandbox = j.held.said()
+	}
 	return res
 }
 
@@ -164,6 +166,9 @@ func (o *output) more(limit int64, timeout time.Duration) *Result {
 		notes = append(notes, fmt.Sprintf("ended with exit code %d after %s", o.Code, seconds(o.took)))
 		if told := o.told(res, timeout); !o.cancelled {
 			notes = append(notes, told...)
+		}
+		if o.held != nil {
+			notes = append(notes, o.held.told(o.ending, res)...)
 		}
 		res.IsError = false // reading went well
 	}

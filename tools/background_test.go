@@ -2,6 +2,7 @@ package tools
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"slices"
@@ -236,5 +237,53 @@ func TestOutputArguments(t *testing.T) {
 		if res := b.call(t, Bash, input, nil); !res.IsError || !strings.Contains(res.Text, want) {
 			t.Errorf("%s: %s", input, res.Text)
 		}
+	}
+}
+
+// What the file tools write to protected files while a job runs stays, whichever
+// session the job is of; what the job writes does not.
+func TestWritesBesideAJob(t *testing.T) {
+	b, _ := heldBench(t)
+	b.write(t, ".vscode/settings.json", "{\"a\": 1}\n")
+	b.write(t, ".env", "K=1\n")
+	b.write(t, "deep/.envrc", "use a\n")
+	job := b.hide(t, "until [ -e go ]; do sleep 0.02; done; echo evil > deep/.envrc; echo evil > .env; echo evil > .npmrc")
+	command, _ := json.Marshal(map[string]any{"command": job, "background": true})
+	ids := map[string]string{}
+	for _, session := range []string{"s", "another"} {
+		res := b.Do(t.Context(), Call{Tool: Bash, Input: command, Roots: []string{b.root}, Session: session})
+		if ids[session] = res.OutputID; !res.Running {
+			t.Fatalf("%+v", res)
+		}
+	}
+	for path, edit := range map[string][2]string{".vscode/settings.json": {"1", "2"}, ".env": {"K=1", "K=2"}} {
+		if res := b.call(t, Edit, map[string]any{"path": path, "old_string": edit[0], "new_string": edit[1]}, nil); res.IsError {
+			t.Fatalf("%+v", res)
+		}
+	}
+	if res := b.call(t, Write, map[string]any{"path": "deep/.envrc", "content": "use b\n"}, nil); res.IsError {
+		t.Fatalf("%+v", res)
+	}
+	b.write(t, "go", "")
+	told := map[string]bool{}
+	for session, id := range ids {
+		input, _ := json.Marshal(map[string]any{"output_id": id, "wait_ms": 20000})
+		poll(t, "the end of the job", func() bool {
+			res := b.Do(t.Context(), Call{Tool: Bash, Input: input, Roots: []string{b.root}, Session: session})
+			if res.Sandbox != nil {
+				for _, path := range res.Sandbox.Restored {
+					told[strings.TrimPrefix(path, b.root+"/")] = true
+				}
+			}
+			return !res.Running
+		})
+	}
+	for path, want := range map[string]string{".vscode/settings.json": "{\"a\": 2}\n", ".env": "K=2\n", "deep/.envrc": "use b\n"} {
+		if now, err := os.ReadFile(b.root + "/" + path); string(now) != want {
+			t.Errorf("%s is %q, %v", path, now, err)
+		}
+	}
+	if exists(b.root+"/.npmrc") || !told["deep/.envrc"] || !told[".npmrc"] || told[".vscode/settings.json"] {
+		t.Errorf("put back: %v", told)
 	}
 }

@@ -194,7 +194,7 @@ func (c *confined) told(e *ending, res *Result) (notes []string) {
 		notes = append(notes, fmt.Sprintf("ended because it went over the limit on %s; the limits are the user's to change", e.Exceeded))
 	}
 	if len(e.Restored) > 0 {
-		res.Sandbox.Restored = e.Restored
+		res.Sandbox.Restored = slices.Clone(e.Restored) // an output is told of more than once
 		notes = append(notes, "protected files that were made or changed while it ran were put back as they were: "+listed(e.Restored))
 	}
 	if e.Code != 0 && waited(res.Stderr+"\n"+res.Stdout) {

@@ -51,6 +51,7 @@ func heldBench(t *testing.T) (b *bench, home string) {
 		t.Fatalf("what was opened by itself does not contain: %+v", sb.Enforcement())
 	}
 	b.Guard.Hold, b.Guard.Contain = guard.Held, true
+	b.Deeds = sandbox.DeedsOf(state)
 	b.Sandbox = func(roots []string, scratch string) (sandbox.Sandbox, error) {
 		s := settings
 		s.Roots, s.Scratch = roots, scratch

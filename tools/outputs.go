@@ -34,6 +34,7 @@ type output struct {
 	*ending
 	done chan struct{} // closed when the command has ended
 	stop func()        // ends it
+	held *confined     // what holds a job; nil of other commands
 
 	mu   sync.Mutex
 	read map[string]int64 // by stream: where reading goes on
@@ -166,7 +167,7 @@ func (j *job) background(ctx context.Context, s *script, after func(*ending)) (*
 		return nil, err
 	}
 	o := j.output(run.ending)
-	o.stop = cancel
+	o.stop, o.held = cancel, j.held
 	j.box.outputs.add(o)
 	go func() {
 		defer close(o.done)
