@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -189,5 +190,44 @@ func TestServerThatDies(t *testing.T) {
 	w.ends(second, ".envrc")
 	if left := DeedsOf(state).names(); len(left) != 0 {
 		t.Errorf("left: %v", left)
+	}
+}
+
+// TestTakenBackOnce: of comparisons that end at the same time one takes back.
+func TestTakenBackOnce(t *testing.T) {
+	w, state := newWork(t), t.TempDir()
+	before := w.tree()
+	for range 10 {
+		var runs []*watch
+		for range 4 {
+			runs = append(runs, w.aside(state))
+		}
+		w.run(`echo evil > .envrc; rm -r .claude; echo evil > .npmrc; echo evil > .git/hooks/pre-commit`)
+		told := make(chan string, 100)
+		var all sync.WaitGroup
+		for _, run := range runs {
+			all.Go(func() {
+				restored, err := run.end()
+				if err != nil {
+					t.Error(err)
+				}
+				for _, path := range restored {
+					told <- path
+				}
+			})
+		}
+		all.Wait()
+		close(told)
+		var paths []string
+		for path := range told {
+			paths = append(paths, path)
+		}
+		slices.Sort(paths)
+		if want := w.paths([]string{".claude", ".envrc", ".git/hooks/pre-commit", ".npmrc"}); !slices.Equal(paths, want) {
+			t.Errorf("restored %v, want %v", paths, want)
+		}
+		if after := w.tree(); after != before {
+			t.Fatal(differs(before, after))
+		}
 	}
 }

@@ -65,6 +65,7 @@ func (d Deeds) Write(path string, data []byte, write func() error) error {
 		return fmt.Errorf("note what is written to a protected path: %w", err)
 	}
 	f.Close()
+	defer d.alone()()
 	err = write()
 	if err != nil || d.done(e) == nil { // else that it was about to be done must do
 		_ = os.Remove(filepath.Join(d.dir, name))
@@ -187,6 +188,19 @@ func (d Deeds) since(seen map[string]bool) []*deed {
 		}
 	}
 	return all
+}
+
+// alone waits until nobody else takes something back or writes, of whatever server,
+// though not for long, and keeps others from it until free is called.
+func (d Deeds) alone() (free func()) {
+	f, err := os.OpenFile(d.dir+".lock", os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return func() {}
+	}
+	for end := time.Now().Add(5 * time.Second); syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil && time.Now().Before(end); {
+		time.Sleep(2 * time.Millisecond)
+	}
+	return func() { f.Close() }
 }
 
 // prune removes what no run needs any more, and what a server left behind.

@@ -232,31 +232,48 @@ func (c *watch) end() ([]string, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	defer c.allowed()
-	allowed := w.deeds.allowed()
-	var own []string
-	byOthers := func(path string) bool { return true }
-	for l := range w.live {
-		own = append(own, l.policy.Allowed...)
-		before := byOthers
-		byOthers = func(path string) bool { return before(path) && l.covers(path) }
+	defer delete(w.live, c)
+	changes, now, gits, err := w.compare()
+	if err == nil && len(changes) > 0 { // of two at the same time only one takes back
+		defer w.deeds.alone()()
+		changes, now, gits, err = w.compare()
 	}
-	delete(w.live, c)
-	now, gits, err := w.look()
 	if err != nil {
 		return nil, err
 	}
-	allowed = slices.Concat(own, allowed, w.deeds.allowed())
+	w.gits = gits
+	return w.undo(changes, now)
+}
+
+// compare returns what must be taken back, and how it is now; what may stay
+// becomes the state that later comparisons start from.
+func (w *watcher) compare() (changes []string, now map[string]*entry, gits []string, err error) {
+	allowed := w.deeds.allowed()
+	if now, gits, err = w.look(); err != nil {
+		return nil, nil, nil, err
+	}
 	w.learn(now, gits)
-	d := difference{before: w.base, now: now, known: w.gits, gits: gits, roots: w.roots, allowed: allowed, byOthers: byOthers}
-	changes := d.changes()
+	var own []string
+	for l := range w.live {
+		own = append(own, l.policy.Allowed...)
+	}
+	d := difference{before: w.base, now: now, known: w.gits, gits: gits, roots: w.roots, allowed: slices.Concat(own, allowed, w.deeds.allowed()),
+		byOthers: func(path string) bool {
+			for l := range w.live {
+				if !l.covers(path) {
+					return false
+				}
+			}
+			return true
+		}}
+	changes = d.changes()
 	for _, path := range d.accepted {
 		w.accept(path, now[path])
 		if below(own, path) {
 			w.tell(path, now[path])
 		}
 	}
-	w.gits = gits
-	return w.undo(changes, now)
+	return changes, now, gits, nil
 }
 
 // accept makes e the state of path that later comparisons start from.
