@@ -34,7 +34,7 @@ type containers struct {
 type container struct {
 	id     string
 	key    string
-	expire *time.Timer
+	expire *time.Timer // nil: it has not been warm yet
 }
 
 // maxIdle is how many containers of one policy are kept warm.
@@ -118,16 +118,33 @@ func (b *containers) Enforcement() Enforcement {
 		}}
 }
 
-// Start runs c in a container of p's own kind.
+// Start runs c in a container of p's own kind. Where the engine refuses it in a
+// warm one, which somebody else may have ended, nothing ran, and another one is
+// taken.
 func (b *containers) Start(ctx context.Context, p *Policy, c *Command) (Process, error) {
 	spec, err := b.spec(p)
 	if err != nil {
 		return nil, err
 	}
-	box, err := b.take(ctx, spec)
-	if err != nil {
-		return nil, err
+	for {
+		box, err := b.take(ctx, spec)
+		if err != nil {
+			return nil, err
+		}
+		warm := box.expire != nil
+		h, err := b.startIn(ctx, box, p, c)
+		if err == nil {
+			return h, nil
+		}
+		var refused *failure
+		if !warm || !errors.As(err, &refused) || ctx.Err() != nil {
+			return nil, err
+		}
 	}
+}
+
+// startIn runs c in box, which after an error is gone.
+func (b *containers) startIn(ctx context.Context, box *container, p *Policy, c *Command) (*contained, error) {
 	h := &contained{b: b, box: box, exited: make(chan struct{}), piped: make(chan struct{})}
 	h.bounds = newBounds(p.Limits, append(slices.Clone(p.Roots), p.Scratch))
 	if err := b.enter(h); err != nil {

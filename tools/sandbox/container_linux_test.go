@@ -19,7 +19,7 @@ import (
 func TestContainer(t *testing.T) {
 	socket := testkit.Podman(t, testImage)
 	for name, test := range map[string]func(*testing.T, string){
-		"runs": containerRuns, "holds": containerHolds, "ends all": containerEndsAll, "limits": containerLimits, "proxy": containerProxy, "refuses": containerRefuses,
+		"runs": containerRuns, "holds": containerHolds, "ends all": containerEndsAll, "limits": containerLimits, "proxy": containerProxy, "refuses": containerRefuses, "is gone": containerIsGone,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, socket) })
 	}

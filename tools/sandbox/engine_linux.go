@@ -49,7 +49,10 @@ func openEngine(tier Tier, socket string) (*engine, error) {
 			return nil, fmt.Errorf("%s is no socket of root's or yours", path)
 		}
 		e := &engine{tier: tier, socket: path}
-		e.client.Transport = &http.Transport{DialContext: e.dial, MaxIdleConns: 4, IdleConnTimeout: time.Minute, DisableCompression: true}
+		// One connection for each request: an engine closes those that it does not
+		// hear of (Podman after ten seconds), and a request that is then on its way is
+		// lost, or heard and not answered. On a Unix socket a new one costs nothing.
+		e.client.Transport = &http.Transport{DialContext: e.dial, DisableKeepAlives: true, DisableCompression: true}
 		if err := e.call(context.Background(), http.MethodGet, "/_ping", nil, nil); err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
