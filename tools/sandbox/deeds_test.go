@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -230,4 +231,20 @@ func TestTakenBackOnce(t *testing.T) {
 			t.Fatal(differs(before, after))
 		}
 	}
+}
+
+// TestDeedsAreFew: what is kept for runs that began before is bounded, and the
+// newest of it is what is kept.
+func TestDeedsAreFew(t *testing.T) {
+	w, state := newWork(t), t.TempDir()
+	job := w.aside(state)
+	for i := range deedsMost + 20 {
+		w.put(state, ".envrc", strconv.Itoa(i))
+	}
+	if n := len(DeedsOf(state).names()); n > deedsMost+1 {
+		t.Errorf("%d are kept", n)
+	}
+	w.run(`echo evil > .envrc`)
+	w.ends(job, ".envrc")
+	w.holds(".envrc", strconv.Itoa(deedsMost+19))
 }

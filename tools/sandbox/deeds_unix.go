@@ -40,9 +40,10 @@ type deed struct {
 	name string
 }
 
-// How far a deed is.
+// How far a deed is. The file of one that is not done is locked as long as its
+// server lives.
 const (
-	runs = "run-"  // a command may do it; the file is locked while its server lives
+	runs = "run-"  // a command may do it
 	will = "will-" // a file tool is about to do it
 	did  = "did-"  // done; then comes when
 )
@@ -50,7 +51,7 @@ const (
 // How long deeds are kept, for runs that began before them, and how many.
 const (
 	deedsKept = 7 * 24 * time.Hour
-	deedsMost = 1000
+	deedsMost = 200
 )
 
 // Write calls write, which makes data the content of path. Where that cannot be
@@ -64,13 +65,14 @@ func (d Deeds) Write(path string, data []byte, write func() error) error {
 	if err != nil {
 		return fmt.Errorf("note what is written to a protected path: %w", err)
 	}
-	f.Close()
+	defer f.Close()
+	defer os.Remove(filepath.Join(d.dir, name))
 	defer d.alone()()
-	err = write()
-	if err != nil || d.done(e) == nil { // else that it was about to be done must do
-		_ = os.Remove(filepath.Join(d.dir, name))
+	if err := write(); err != nil {
+		return err
 	}
-	return err
+	_ = d.done(e) // else it may be taken back, with a copy
+	return nil
 }
 
 // done notes what was done.
@@ -118,12 +120,18 @@ func (d Deeds) put(kind string, e *deed) (name string, f *os.File, err error) {
 	return kind + at, f, nil
 }
 
+// read returns the deed of that name. One that was not done when its server ended
+// is removed, and an error.
 func (d Deeds) read(name string) (*deed, error) {
-	f, err := os.Open(filepath.Join(d.dir, name))
+	path := filepath.Join(d.dir, name)
+	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
+	if !strings.HasPrefix(name, did) && syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB) == nil {
+		return nil, errors.Join(errors.New("its server has ended"), os.Remove(path))
+	}
 	e := &deed{name: name}
 	return e, gob.NewDecoder(f).Decode(e)
 }
@@ -147,17 +155,9 @@ func (d Deeds) allowed() (all []string) {
 		if !strings.HasPrefix(name, runs) {
 			continue
 		}
-		path := filepath.Join(d.dir, name)
-		f, err := os.Open(path)
-		if err != nil {
-			continue
-		}
-		if syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB) == nil {
-			_ = os.Remove(path) // its server is gone, and with it the command
-		} else if e, err := d.read(name); err == nil {
+		if e, err := d.read(name); err == nil {
 			all = append(all, e.Allowed...)
 		}
-		f.Close()
 	}
 	return all
 }
