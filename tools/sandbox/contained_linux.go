@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/http"
 	"os"
 	"sync"
 	"time"
@@ -48,7 +47,7 @@ func (h *contained) start(ctx context.Context, p *Policy, c *Command) error {
 	}
 	args := append([]string{c.Path}, c.Args[min(1, len(c.Args)):]...)
 	var made struct{ ID string }
-	err = h.b.engine.call(ctx, http.MethodPost, "/containers/"+h.box.id+"/exec", map[string]any{
+	err = h.b.engine.call(ctx, "POST", "/containers/"+h.box.id+"/exec", map[string]any{
 		"Cmd": args, "Env": env, "WorkingDir": c.Dir, "User": h.b.user, "AttachStdin": c.Stdin != nil, "AttachStdout": true, "AttachStderr": true, "Tty": false,
 	}, &made)
 	if err != nil {
@@ -117,7 +116,7 @@ func (h *contained) wait() {
 			Running  bool
 			ExitCode int
 		}
-		if err := h.b.engine.call(context.Background(), http.MethodGet, "/exec/"+h.exec+"/json", nil, &seen); err != nil {
+		if err := h.b.engine.call(context.Background(), "GET", "/exec/"+h.exec+"/json", nil, &seen); err != nil {
 			break
 		}
 		if !seen.Running {
@@ -178,7 +177,7 @@ func (h *contained) left() (int, error) {
 // waits until they are gone, or for grace.
 func (h *contained) ask(grace time.Duration) error {
 	var made struct{ ID string }
-	err := h.b.engine.call(context.Background(), http.MethodPost, "/containers/"+h.box.id+"/exec",
+	err := h.b.engine.call(context.Background(), "POST", "/containers/"+h.box.id+"/exec",
 		map[string]any{"Cmd": []string{"/bin/bash", "-c", "kill -TERM -1"}, "User": h.b.user, "AttachStdout": true}, &made)
 	if err != nil {
 		return err

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
-	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -59,14 +57,14 @@ func openContainers(s Settings, tier Tier) (Sandbox, error) {
 		return nil, err
 	}
 	var info struct{ SecurityOptions []string }
-	if err := e.call(context.Background(), http.MethodGet, "/info", nil, &info); err != nil {
+	if err := e.call(context.Background(), "GET", "/info", nil, &info); err != nil {
 		return nil, err
 	}
 	if tier == Docker && slices.ContainsFunc(info.SecurityOptions, func(o string) bool { return strings.Contains(o, "rootless") }) {
 		return nil, errors.New("in rootless Docker only user 0 of a container can write the workspace: use Podman")
 	}
 	var refused *failure
-	if err := e.call(context.Background(), http.MethodGet, "/images/"+url.PathEscape(s.Image)+"/json", nil, nil); errors.As(err, &refused) && refused.code == http.StatusNotFound {
+	if err := e.call(context.Background(), "GET", "/images/"+strings.ReplaceAll(s.Image, "/", "%2F")+"/json", nil, nil); errors.As(err, &refused) && refused.code == 404 {
 		return nil, fmt.Errorf("the image %s is not here, and is not pulled by itself: %s pull %s", s.Image, tier, s.Image)
 	} else if err != nil {
 		return nil, fmt.Errorf("image %s: %w", s.Image, err)
@@ -186,11 +184,11 @@ func (b *containers) take(ctx context.Context, spec *spec) (*container, error) {
 	}
 	b.mu.Unlock()
 	var made struct{ ID string }
-	if err := b.engine.call(ctx, http.MethodPost, "/containers/create", spec, &made); err != nil {
+	if err := b.engine.call(ctx, "POST", "/containers/create", spec, &made); err != nil {
 		return nil, fmt.Errorf("make a container of %s: %w", b.Image, err)
 	}
 	box := &container{id: made.ID, key: key}
-	if err := b.engine.call(ctx, http.MethodPost, "/containers/"+box.id+"/start", nil, nil); err != nil {
+	if err := b.engine.call(ctx, "POST", "/containers/"+box.id+"/start", nil, nil); err != nil {
 		b.remove(box)
 		return nil, fmt.Errorf("start a container of %s: %w", b.Image, err)
 	}
@@ -226,9 +224,9 @@ func (b *containers) keep(box *container) {
 
 // remove ends a container and all that is in it.
 func (b *containers) remove(box *container) error {
-	err := b.engine.call(context.Background(), http.MethodDelete, "/containers/"+box.id+"?force=true&v=true", nil, nil)
+	err := b.engine.call(context.Background(), "DELETE", "/containers/"+box.id+"?force=true&v=true", nil, nil)
 	var f *failure
-	if errors.As(err, &f) && f.code == http.StatusNotFound {
+	if errors.As(err, &f) && f.code == 404 {
 		return nil
 	}
 	return err

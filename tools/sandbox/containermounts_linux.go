@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -15,7 +14,7 @@ import (
 // link above all, leads the engine elsewhere.
 func (b *containers) verify(ctx context.Context, box *container, s *spec) error {
 	var seen struct{ State struct{ Pid int } }
-	if err := b.engine.call(ctx, http.MethodGet, "/containers/"+box.id+"/json", nil, &seen); err != nil {
+	if err := b.engine.call(ctx, "GET", "/containers/"+box.id+"/json", nil, &seen); err != nil {
 		return err
 	}
 	info, err := os.ReadFile(fmt.Sprintf("/proc/%d/mountinfo", seen.State.Pid))

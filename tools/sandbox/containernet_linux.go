@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"strings"
@@ -21,7 +20,7 @@ func (h *contained) proxy(ctx context.Context, p *Policy) error {
 		return errors.New("the policy names domains but has no proxy")
 	}
 	var seen struct{ State struct{ Pid int } }
-	if err := h.b.engine.call(ctx, http.MethodGet, "/containers/"+h.box.id+"/json", nil, &seen); err != nil {
+	if err := h.b.engine.call(ctx, "GET", "/containers/"+h.box.id+"/json", nil, &seen); err != nil {
 		return err
 	}
 	if seen.State.Pid == 0 {

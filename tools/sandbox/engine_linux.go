@@ -2,7 +2,6 @@ package sandbox
 
 import (
 	"bufio"
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/binary"
@@ -11,8 +10,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/http"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -27,7 +24,6 @@ import (
 type engine struct {
 	tier   Tier
 	socket string
-	client http.Client
 }
 
 // apiTime bounds one request that does not stream.
@@ -49,11 +45,7 @@ func openEngine(tier Tier, socket string) (*engine, error) {
 			return nil, fmt.Errorf("%s is no socket of root's or yours", path)
 		}
 		e := &engine{tier: tier, socket: path}
-		// One connection for each request: an engine closes those that it does not
-		// hear of (Podman after ten seconds), and a request that is then on its way is
-		// lost, or heard and not answered. On a Unix socket a new one costs nothing.
-		e.client.Transport = &http.Transport{DialContext: e.dial, DisableKeepAlives: true, DisableCompression: true}
-		if err := e.call(context.Background(), http.MethodGet, "/_ping", nil, nil); err != nil {
+		if err := e.call(context.Background(), "GET", "/_ping", nil, nil); err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
 		return e, nil
@@ -74,8 +66,12 @@ func usualSockets(tier Tier) []string {
 	return []string{fmt.Sprintf("/run/user/%d/podman/podman.sock", os.Geteuid()), "/run/podman/podman.sock"}
 }
 
-func (e *engine) dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	return new(net.Dialer).DialContext(ctx, "unix", e.socket)
+func (e *engine) dial(ctx context.Context) (*net.UnixConn, error) {
+	c, err := new(net.Dialer).DialContext(ctx, "unix", e.socket)
+	if err != nil {
+		return nil, err
+	}
+	return c.(*net.UnixConn), nil
 }
 
 // failure is an answer of the engine that is an error.
@@ -86,60 +82,49 @@ type failure struct {
 
 func (f *failure) Error() string { return f.message }
 
-// call sends in as JSON, if it is not nil, and reads the answer into out.
+// call sends in as JSON, if it is not nil, and reads the answer into out. Every
+// request has a connection of its own: an engine closes those that it does not
+// hear of (Podman after ten seconds), and a request that is then on its way is
+// lost, or heard and not answered. On a Unix socket a new one costs nothing.
 func (e *engine) call(ctx context.Context, method, path string, in, out any) error {
 	ctx, cancel := context.WithTimeout(ctx, apiTime)
 	defer cancel()
-	body, err := encoded(in)
+	var body []byte
+	if in != nil {
+		var err error
+		if body, err = json.Marshal(in); err != nil {
+			return err
+		}
+	}
+	conn, err := e.dial(ctx)
 	if err != nil {
 		return err
 	}
-	req, err := http.NewRequestWithContext(ctx, method, "http://engine/v1.41"+path, body)
-	if err != nil {
-		return err
+	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	got, err := request(conn, method, path, "HTTP/1.0", body)
+	switch {
+	case err != nil:
+	case got.code >= 400:
+		return got.refusal()
+	case out == nil:
+		_, err = io.Copy(io.Discard, got.body)
+	default:
+		err = json.NewDecoder(got.body).Decode(out)
 	}
-	req.Header.Set("Content-Type", "application/json")
-	resp, err := e.client.Do(req)
-	if err != nil {
-		return err
+	if ctx.Err() != nil {
+		return ctx.Err()
 	}
-	defer resp.Body.Close()
-	if resp.StatusCode >= 400 {
-		return refusalOf(resp)
-	}
-	if out == nil {
-		_, err = io.Copy(io.Discard, resp.Body)
-		return err
-	}
-	return json.NewDecoder(resp.Body).Decode(out)
-}
-
-func encoded(in any) (*bytes.Reader, error) {
-	if in == nil {
-		return bytes.NewReader(nil), nil
-	}
-	b, err := json.Marshal(in)
-	return bytes.NewReader(b), err
-}
-
-// refusalOf reads the reason of an answer that is an error.
-func refusalOf(resp *http.Response) error {
-	var said struct{ Message string }
-	b, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
-	if json.Unmarshal(b, &said) != nil || said.Message == "" {
-		said.Message = resp.Status
-	}
-	return &failure{resp.StatusCode, said.Message}
+	return err
 }
 
 // stream starts the exec id and returns its connection: its input is written to
 // it as it is, its output comes in frames (see demultiplex).
 func (e *engine) stream(ctx context.Context, id string) (*net.UnixConn, *bufio.Reader, error) {
-	c, err := e.dial(ctx, "", "")
+	conn, err := e.dial(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	conn := c.(*net.UnixConn)
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	in, err := upgrade(conn, id)
 	if !stop() && err == nil {
@@ -158,20 +143,14 @@ func upgrade(conn net.Conn, id string) (*bufio.Reader, error) {
 	if err := conn.SetDeadline(time.Now().Add(apiTime)); err != nil {
 		return nil, err
 	}
-	_, err := fmt.Fprintf(conn, "POST /v1.41/exec/%s/start HTTP/1.1\r\nHost: engine\r\nConnection: Upgrade\r\nUpgrade: tcp\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
-		url.PathEscape(id), len(body), body)
+	got, err := request(conn, "POST", "/exec/"+id+"/start", "HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: tcp", []byte(body))
 	if err != nil {
 		return nil, err
 	}
-	in := bufio.NewReader(conn)
-	resp, err := http.ReadResponse(in, nil)
-	if err != nil {
-		return nil, err
+	if got.code != 200 && got.code != 101 {
+		return nil, got.refusal()
 	}
-	if resp.StatusCode != http.StatusOK && resp.StatusCode != http.StatusSwitchingProtocols {
-		return nil, refusalOf(resp)
-	}
-	return in, conn.SetDeadline(time.Time{})
+	return got.body, conn.SetDeadline(time.Time{})
 }
 
 // demultiplex copies the frames of in to what belongs to them: a byte that says
@@ -207,7 +186,7 @@ func (e *engine) left(ctx context.Context, id string) (int, error) {
 	if e.tier == Podman { // in Docker's language it runs a program of the image
 		path = "/libpod/containers/" + id + "/top?stream=false&ps_args=pid"
 	}
-	if err := e.call(ctx, http.MethodGet, path, nil, &seen); err != nil {
+	if err := e.call(ctx, "GET", path, nil, &seen); err != nil {
 		return 0, err
 	}
 	seen.Processes = slices.DeleteFunc(seen.Processes, func(p []string) bool { return len(p) == 0 })
@@ -221,7 +200,7 @@ func (e *engine) left(ctx context.Context, id string) (int, error) {
 // tell which limit was hit by what runs beside a container's first process.
 func (e *engine) group(id string) *group {
 	var seen struct{ State struct{ Pid int } }
-	if err := e.call(context.Background(), http.MethodGet, "/containers/"+id+"/json", nil, &seen); err != nil || seen.State.Pid == 0 {
+	if err := e.call(context.Background(), "GET", "/containers/"+id+"/json", nil, &seen); err != nil || seen.State.Pid == 0 {
 		return nil
 	}
 	mounts, err := cgroupMounts()

@@ -1,9 +1,6 @@
 package sandbox
 
-import (
-	"net/url"
-	"strings"
-)
+import "strings"
 
 // proxyAddress is where the proxy listens in the network of a command; free in
 // every new network namespace.
@@ -11,13 +8,12 @@ const proxyAddress = "127.0.0.1:3128"
 
 // proxied returns env with the proxy at address in it, in the forms that
 // programs read, and without what would lead past it. token is what the proxy
-// wants to see; "" is nothing.
+// wants to see, of letters and digits; "" is nothing.
 func proxied(env []string, address, token string) []string {
-	at := url.URL{Scheme: "http", Host: address}
+	proxy := "http://" + address
 	if token != "" {
-		at.User = url.UserPassword("handrail", token)
+		proxy = "http://handrail:" + token + "@" + address
 	}
-	proxy := at.String()
 	set := map[string]string{
 		"HTTP_PROXY": proxy, "HTTPS_PROXY": proxy, "ALL_PROXY": proxy, "http_proxy": proxy, "https_proxy": proxy, "all_proxy": proxy,
 		"NO_PROXY": "localhost,127.0.0.1,::1", "no_proxy": "localhost,127.0.0.1,::1",
