@@ -1,7 +1,6 @@
 package sandbox
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -82,7 +81,7 @@ func (h *contained) own(c *Command) (streams [3]*os.File, err error) {
 }
 
 // pump copies the streams until the command's output ends.
-func (h *contained) pump(streams [3]*os.File, in *bufio.Reader) {
+func (h *contained) pump(streams [3]*os.File, in io.Reader) {
 	defer close(h.piped)
 	if stdin := streams[0]; stdin != nil {
 		go func() {

@@ -1,7 +1,6 @@
 package sandbox
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"encoding/binary"
@@ -120,7 +119,7 @@ func (e *engine) call(ctx context.Context, method, path string, in, out any) err
 
 // stream starts the exec id and returns its connection: its input is written to
 // it as it is, its output comes in frames (see demultiplex).
-func (e *engine) stream(ctx context.Context, id string) (*net.UnixConn, *bufio.Reader, error) {
+func (e *engine) stream(ctx context.Context, id string) (*net.UnixConn, io.Reader, error) {
 	conn, err := e.dial(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -138,7 +137,7 @@ func (e *engine) stream(ctx context.Context, id string) (*net.UnixConn, *bufio.R
 }
 
 // upgrade asks for the exec on conn, which then is its stream.
-func upgrade(conn net.Conn, id string) (*bufio.Reader, error) {
+func upgrade(conn net.Conn, id string) (io.Reader, error) {
 	const body = `{"Detach":false,"Tty":false}`
 	if err := conn.SetDeadline(time.Now().Add(apiTime)); err != nil {
 		return nil, err

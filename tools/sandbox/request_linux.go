@@ -7,14 +7,15 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strconv"
 	"strings"
 )
 
 // response is an answer of an engine.
 type response struct {
 	code   int
-	status string        // in words
-	body   *bufio.Reader // to the end of the connection
+	status string    // in words
+	body   io.Reader // to its length, or the end of the connection
 }
 
 // request asks on a new connection and reads the head of the answer. A protocol of
@@ -44,6 +45,13 @@ func request(conn net.Conn, method, path, protocol string, body []byte) (*respon
 	for line != "" {
 		if line, err = headLine(in); err != nil {
 			return nil, err
+		}
+		if name, value, _ := strings.Cut(line, ":"); strings.EqualFold(name, "Content-Length") {
+			n, err := strconv.ParseInt(strings.TrimSpace(value), 10, 64)
+			if err != nil {
+				return nil, fmt.Errorf("not an answer of an engine: %.80q", line)
+			}
+			got.body = io.LimitReader(in, n)
 		}
 	}
 	return got, nil
