@@ -33,7 +33,7 @@ type watcher struct {
 	gits  []string          // git directories at that time
 	roots []string          // of all that live
 	links []string          // git directories outside of the roots that they belong to
-	named []string          // protected and secret paths of all that live
+	named []string          // protected, secret and allowed paths of all that live
 	seen  map[string]bool   // deeds that base has
 	count int
 }
@@ -87,7 +87,7 @@ func (w *watcher) begin(p *Policy) (*watch, error) {
 		}
 	}
 	var fresh []string
-	for _, path := range slices.Concat(p.Protected, p.Secrets) {
+	for _, path := range slices.Concat(p.Protected, p.Secrets, p.Allowed) {
 		if !slices.Contains(w.named, path) {
 			w.named, fresh = append(w.named, path), append(fresh, path)
 		}
