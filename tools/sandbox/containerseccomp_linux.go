@@ -79,6 +79,9 @@ func newEngineFilter() *engineFilter {
 		deny(unix.EPERM, "ioctl", low(1, request))
 	}
 	deny(unix.EPERM, "socketpair", engineArgument{Index: 0, Value: unix.AF_UNIX, Op: "SCMP_CMP_NE"})
+	for _, kind := range []uint64{unix.SOCK_DGRAM, unix.SOCK_RAW} { // see filter.pairs
+		deny(unix.EPERM, "socketpair", engineArgument{1, 0xf, kind, "SCMP_CMP_MASKED_EQ"})
+	}
 	for family := uint64(0); family <= unix.AF_NETLINK; family++ { // one condition each: engines take several on one argument as alternatives
 		if family != unix.AF_INET && family != unix.AF_INET6 && family != unix.AF_NETLINK {
 			deny(unix.EPERM, "socket", engineArgument{Index: 0, Value: family, Op: "SCMP_CMP_EQ"})

@@ -17,7 +17,7 @@ type sockets uint8
 
 const (
 	noSockets  sockets = iota
-	tcpClients         // TCP that connects; Landlock says whereto
+	tcpClients         // TCP over IPv4 and IPv6 that connects, where a gate does it (see gate)
 	ipSockets          // IPv4, IPv6 and routing netlink; the network namespace says whereto
 )
 
@@ -80,10 +80,6 @@ const newNamespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID 
 // tiocLinux is TIOCLINUX of ioctl_console(2), which pastes into a console.
 const tiocLinux = 0x541C
 
-// tcpULP is TCP_ULP of linux/tcp.h: it can put another protocol, which Landlock
-// does not know as TCP, on a TCP socket.
-const tcpULP = 31
-
 // program assembles the filter for this machine's architecture. It fails on one
 // that has no table here.
 func (f filter) program() ([]unix.SockFilter, error) {
@@ -135,26 +131,14 @@ func (f filter) arguments(a *assembler) {
 		a.branch(opEqual, unix.TIOCSTI, "deny", "")
 		a.branch(opEqual, tiocLinux, "deny", "allow")
 	})
-	on(unix.SYS_SOCKETPAIR, func() { a.argument(0); a.branch(opEqual, unix.AF_UNIX, "allow", "deny") })
+	on(unix.SYS_SOCKETPAIR, func() { f.pairs(a) })
 	on(unix.SYS_SOCKET, func() { f.families(a) })
 	if f.Shared {
 		f.others(on, a)
 	}
-	if f.Sockets != tcpClients {
-		return
+	if f.Sockets == tcpClients {
+		f.clients(on, a)
 	}
-	// What of TCP passes Landlock by (tcp(7)): a connection by the first message
-	// (MSG_FASTOPEN), listening on a port that was not bound, another protocol.
-	for _, send := range []struct{ nr, flags uint32 }{{unix.SYS_SENDTO, 3}, {unix.SYS_SENDMSG, 2}, {unix.SYS_SENDMMSG, 3}} {
-		on(send.nr, func() { a.argument(send.flags); a.branch(opAnyBit, unix.MSG_FASTOPEN, "deny", "allow") })
-	}
-	on(unix.SYS_LISTEN, func() { a.argument(0); a.branch(opAtLeast, 0, "deny", "deny") })
-	on(unix.SYS_SETSOCKOPT, func() {
-		a.argument(1)
-		a.branch(opEqual, unix.IPPROTO_TCP, "", "allow")
-		a.argument(2)
-		a.branch(opEqual, tcpULP, "deny", "allow")
-	})
 }
 
 // others adds the calls that change another process by its number; 0 is the
@@ -208,18 +192,25 @@ func (f filter) families(a *assembler) {
 // load puts the filter on the calling thread and what it starts, for ever. The
 // goroutine must be locked to its thread, and must end without unlocking it.
 func (f filter) load() error {
+	_, err := f.install(0)
+	return err
+}
+
+// install is load with flags of seccomp(2), and returns what the call does.
+func (f filter) install(flags uintptr) (int, error) {
 	prog, err := f.program()
 	if err != nil {
-		return err
+		return -1, err
 	}
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
-		return fmt.Errorf("no_new_privs: %w", err)
+		return -1, fmt.Errorf("no_new_privs: %w", err)
 	}
 	fprog := unix.SockFprog{Len: uint16(len(prog)), Filter: &prog[0]}
-	if _, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&fprog))); errno != 0 {
-		return fmt.Errorf("seccomp: %w", errno)
+	fd, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, uintptr(unsafe.Pointer(&fprog)))
+	if errno != 0 {
+		return -1, fmt.Errorf("seccomp: %w", errno)
 	}
-	return nil
+	return int(fd), nil
 }
 
 // file returns the program in a file in memory, as bwrap --seccomp reads it.
