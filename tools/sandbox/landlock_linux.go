@@ -57,13 +57,27 @@ type grant struct {
 // land is what a command may reach under Landlock: everything else is denied.
 type land struct {
 	Grants  []grant
-	TCP     bool // connect and bind; else neither
+	TCP     bool   // connect and bind; else neither
+	Proxy   uint16 // its port on 127.0.0.1, to which a gate connects; 0: none
 	Sockets sockets
 	Unix    bool
 }
 
-// enter restricts the calling thread and what it starts, for ever.
-func (l *land) enter() error {
+// enter restricts the calling thread and what it starts, for ever. The gate is
+// that to the proxy; nil where there is none.
+func (l *land) enter() (*gate, error) {
+	if err := l.restrict(); err != nil {
+		return nil, err
+	}
+	f := filter{Sockets: l.Sockets, Unix: l.Unix, Shared: !l.Unix}
+	if l.Proxy != 0 {
+		return f.openGate(l.Proxy)
+	}
+	return nil, f.load()
+}
+
+// restrict is the part of Landlock.
+func (l *land) restrict() error {
 	attr := unix.LandlockRulesetAttr{Handled_access_fs: landAll, Scoped: unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET | unix.LANDLOCK_SCOPE_SIGNAL}
 	if !l.TCP {
 		attr.Handled_access_net = landTCP
@@ -88,7 +102,7 @@ func (l *land) enter() error {
 	if _, _, errno := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, fd, 0, 0); errno != 0 {
 		return fmt.Errorf("landlock: restrict: %w", errno)
 	}
-	return filter{Sockets: l.Sockets, Unix: l.Unix, Shared: !l.Unix}.load()
+	return nil
 }
 
 // add adds the grant to a ruleset. A path that is not there is left out.
@@ -121,12 +135,12 @@ var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/d
 // land plans what a command of p reaches. It fails where p says what this tier
 // cannot hold.
 func (s *Settings) land(p *Policy) (*land, error) {
-	if p.Network == Domains && !p.Open {
-		return nil, errors.New("this tier cannot hold a command to a list of hosts: Landlock knows ports and no addresses; use the tier bwrap, or ask for the whole network")
-	}
 	l := &land{}
-	if p.Network == Full || p.Open {
+	switch {
+	case p.Network == Full || p.Open:
 		l.TCP, l.Sockets, l.Unix = true, ipSockets, p.Open
+	case p.Network == Domains:
+		l.Sockets = tcpClients
 	}
 	hidden := s.unread().of(p)
 	for _, dev := range devices {

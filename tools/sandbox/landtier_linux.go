@@ -4,32 +4,25 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
-	"os/exec"
 	"slices"
 	"sync"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 )
 
 // landed runs commands under Landlock and seccomp, for where namespaces are
-// refused. Each has a warden; the next one waits already.
+// refused. Each has a warden.
 type landed struct {
 	Settings
-	self   *os.File
-	groups cgroups
+	wardens *wardens
+	groups  cgroups
 
 	mu     sync.Mutex
-	spare  *awaiting // may be nil
 	held   map[*held]bool
 	closed bool
-}
-
-// awaiting is a warden without a command yet.
-type awaiting struct {
-	cell *cell
-	done func() // waits until the process is gone
+	gates  bool // they were tried, and work here
 }
 
 // openLandlock checks that Landlock works here, and is not user 0: it leaves
@@ -51,7 +44,7 @@ func openLandlock(s Settings) (Sandbox, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the program for the inside: %w", err)
 	}
-	l := &landed{Settings: s, self: self, held: map[*held]bool{}}
+	l := &landed{Settings: s, wardens: &wardens{self: self}, held: map[*held]bool{}}
 	l.groups, _ = findCgroups() // without them limits of each process hold
 	return l, nil
 }
@@ -63,7 +56,7 @@ func (l *landed) Enforcement() Enforcement {
 		"names and arguments of other processes can be seen, and the processors that they run on set",
 		"shared memory, semaphores and queues of System V and POSIX queues are not there",
 		"a hard link that was made before leads out of the workspace",
-		"no network means no local one either, and there is no list of hosts: the network is none or all of it",
+		"no network means no local one either; with a list of hosts a command reaches their proxy and nothing else, and one that forbids to be traced not even that",
 		"package caches can be read and not written; /tmp and /dev/shm are not there",
 	}}
 	if l.groups.version == 0 {
@@ -81,23 +74,42 @@ func (l *landed) Start(ctx context.Context, p *Policy, c *Command) (Process, err
 	if err != nil {
 		return nil, err
 	}
-	w, err := l.warden()
-	if err != nil {
-		return nil, err
-	}
-	bounds, err := l.groups.bind(c.ID, p.Limits, append(slices.Clone(p.Roots), p.Scratch))
-	if err == nil {
-		if err = bounds.add(w.cell.pid); err != nil {
-			err = errors.Join(err, bounds.release())
+	over := func() {}
+	if p.Network == Domains && !p.Open {
+		way, err := l.proxy(ctx, p)
+		if err != nil {
+			return nil, err
 		}
+		over = func() { way.Close() }
+		through := *c
+		through.Env = proxied(c.Env, way.Addr().String(), p.ProxyToken)
+		c, reach.Proxy = &through, uint16(way.Addr().(*net.TCPAddr).Port)
+		p.Proxy(way)
 	}
+	return l.start(ctx, p, c, reach, over)
+}
+
+// start runs c with what reach gives. over is called once when nothing of it is
+// left, or nothing ran.
+func (l *landed) start(ctx context.Context, p *Policy, c *Command, reach *land, over func()) (*held, error) {
+	limits := p.Limits.or(DefaultLimits())
+	w, within, err := l.bounded(limits, c.ID, append(slices.Clone(p.Roots), p.Scratch))
 	if err != nil {
-		w.cell.conn.Close()
-		w.done()
+		over()
 		return nil, err
 	}
+	again := false
 	w.cell.land = reach
-	h, err := w.cell.start(ctx, p, c, bounds, w.done)
+	w.cell.again = func(_ *cell, b *bounds) {
+		again = true
+		l.wardens.give(&awaiting{w.cell, w.gone, limits, b})
+	}
+	h, err := w.cell.start(ctx, p, c, within, func() {
+		if !again {
+			<-w.gone
+		}
+		over()
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -110,80 +122,37 @@ func (l *landed) Start(ctx context.Context, p *Policy, c *Command) (Process, err
 	l.held[h] = true
 	l.mu.Unlock()
 	go func() { <-h.over; l.mu.Lock(); delete(l.held, h); l.mu.Unlock() }()
-	go l.refill()
+	go l.wardens.refill(limits)
 	return h, nil
 }
 
-// warden returns the spare one, or a new one.
-func (l *landed) warden() (*awaiting, error) {
-	l.mu.Lock()
-	w := l.spare
-	l.spare = nil
-	closed := l.closed
-	l.mu.Unlock()
-	if closed {
-		return nil, errClosed
+// bounded returns a warden in the bounds of a call.
+func (l *landed) bounded(limits Limits, id string, dirs []string) (*awaiting, *bounds, error) {
+	for {
+		w, err := l.wardens.take(limits)
+		if err != nil {
+			return nil, nil, err
+		}
+		b, err := w.bound(l.groups, id, limits, dirs)
+		if err == nil {
+			return w, b, nil
+		}
+		served := w.bounds != nil
+		w.end()
+		if !served {
+			return nil, nil, err
+		}
 	}
-	if w != nil {
-		return w, nil
-	}
-	return l.boot()
-}
-
-// refill starts the next one ahead of its command.
-func (l *landed) refill() {
-	w, err := l.boot()
-	if err != nil {
-		return // the next command tells
-	}
-	l.mu.Lock()
-	if !l.closed && l.spare == nil {
-		l.spare, w = w, nil
-	}
-	l.mu.Unlock()
-	if w != nil {
-		w.cell.conn.Close()
-		w.done()
-	}
-}
-
-// boot starts a warden and waits until it is there.
-func (l *landed) boot() (*awaiting, error) {
-	mine, theirs, err := pair()
-	if err != nil {
-		return nil, err
-	}
-	cmd := &exec.Cmd{Path: "/proc/self/fd/4", Args: []string{"sandbox", inside, "warden"}, Dir: "/", Env: []string{insideMark + "=1"},
-		ExtraFiles: []*os.File{theirs, l.self}, SysProcAttr: &syscall.SysProcAttr{Setsid: true}}
-	err = cmd.Start()
-	theirs.Close()
-	if err != nil {
-		mine.Close()
-		return nil, fmt.Errorf("start a warden: %w", err)
-	}
-	gone := make(chan struct{})
-	go func() { _ = cmd.Wait(); close(gone) }()
-	cell, err := newCell(mine)
-	if err != nil {
-		_ = cmd.Process.Kill()
-		<-gone
-		return nil, fmt.Errorf("start a warden: %w", err)
-	}
-	return &awaiting{cell, func() { <-gone }}, nil
 }
 
 // Close ends what still runs.
 func (l *landed) Close() error {
 	l.mu.Lock()
-	spare, running := l.spare, l.held
-	l.spare, l.held, l.closed = nil, map[*held]bool{}, true
+	running := l.held
+	l.held, l.closed = nil, true
 	l.mu.Unlock()
-	if spare != nil {
-		spare.cell.conn.Close()
-		spare.done()
-	}
 	for h := range running {
 		h.End(0)
 	}
-	return l.self.Close()
+	return l.wardens.close()
 }

@@ -47,6 +47,7 @@ func (l Limits) or(d Limits) Limits {
 type bounds struct {
 	limits Limits
 	group  *group // nil: none
+	again  bool   // without a group too they can hold another call, since they are set anew for it
 	began  time.Time
 	disk   []volume
 	dirs   []string
@@ -147,8 +148,9 @@ func userOf(pid int) (uint32, bool) {
 func (b *bounds) add(pid int) error {
 	limits := map[int]int64{unix.RLIMIT_FSIZE: b.limits.FileSize, unix.RLIMIT_CORE: 0}
 	if b.group == nil {
-		limits[unix.RLIMIT_NPROC] = int64(b.limits.Processes + userTasks(pid) + ownTasks)
-		limits[unix.RLIMIT_DATA] = max(b.limits.Memory, ownData) // what is less is watched
+		others, step := userTasks(pid), b.limits.Processes/8+1
+		limits[unix.RLIMIT_NPROC] = int64(b.limits.Processes + (others+step-1)/step*step + ownTasks) // in steps, so that it mostly is what it was for the last call
+		limits[unix.RLIMIT_DATA] = max(b.limits.Memory, ownData)                                     // what is less is watched
 	} else if err := b.group.add(pid); err != nil {
 		return err
 	}
@@ -223,7 +225,10 @@ func (b *bounds) spent() bool {
 	b.mu.Lock()
 	which := b.which
 	b.mu.Unlock()
-	return which != "" || b.group == nil || b.group.starved() || b.group.crowded() || b.group.holds() > b.limits.Memory/8
+	if which != "" || b.group == nil {
+		return which != "" || !b.again
+	}
+	return b.group.starved() || b.group.crowded() || b.group.holds() > b.limits.Memory/8
 }
 
 // rest ends the watching of one call, and returns the bounds as they wait for
@@ -231,7 +236,7 @@ func (b *bounds) spent() bool {
 func (b *bounds) rest() *bounds {
 	b.once.Do(func() { close(b.stop) })
 	next := newBounds(b.limits, nil)
-	next.group = b.group
+	next.group, next.again = b.group, b.again
 	return next
 }
 

@@ -23,7 +23,7 @@ func Main(args []string) (code int, handled bool) {
 	if len(args) < 3 || args[1] != inside {
 		return 0, false
 	}
-	run := map[string]func([]string) error{"head": head, "agent": agent, "stage": stageMain, "warden": warden, "spare": spareMain, "space": space, "listen": listenMain}[args[2]]
+	run := map[string]func([]string) error{"head": head, "agent": agent, "stage": stageMain, "warden": warden, "spare": spareMain, "space": space, "listen": listenMain, "dial": dialMain}[args[2]]
 	if run == nil {
 		return exitBroken, true
 	}

@@ -89,7 +89,7 @@ type Policy struct {
 	// that stands in the command's network as HTTP_PROXY, before the command
 	// starts; it is closed when the command has ended.
 	// ProxyToken is what that proxy wants of its clients; it must be there where
-	// the listener cannot stand in a network of the command's own (Seatbelt).
+	// the listener cannot stand in a network of the command's own (Landlock, Seatbelt).
 	Network    Network
 	Proxy      func(net.Listener)
 	ProxyToken string
