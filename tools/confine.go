@@ -121,7 +121,7 @@ func (c *confined) network(way egress.Proxy) (err error) {
 		return fmt.Errorf("the hosts that it names: %w", err)
 	}
 	way.Log = c.proxy.Add
-	if c.box.Enforcement().Tier == sandbox.Seatbelt { // its listener stands on this machine's loopback
+	if tier := c.box.Enforcement().Tier; tier == sandbox.Seatbelt || tier == sandbox.Landlock { // its listener stands on this machine's loopback
 		way.Token = rand.Text()
 		c.plan.policy.ProxyToken = way.Token
 	}
