@@ -117,7 +117,7 @@ func asUser(t *testing.T, tests string) {
 		t.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
-	cmd := asOwnUser(t, dir, "-test.run="+tests, "-test.v", "-test.timeout=5m")
+	cmd := asOwnUser(t, dir, "-test.run="+tests, "-test.v", "-test.timeout=9m")
 	out, err := cmd.CombinedOutput()
 	t.Logf("as user %d:\n%s", own, out)
 	if err != nil || !strings.Contains(string(out), "--- PASS") {

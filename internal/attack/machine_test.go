@@ -169,22 +169,27 @@ func (m *machine) listen(t testing.TB) {
 			}
 		}()
 	}
-	u, err := net.ListenPacket("udp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { u.Close() })
-	m.ports["udp4"] = u.LocalAddr().String()
-	go func() {
-		b := make([]byte, 2048)
-		for {
-			n, _, err := u.ReadFrom(b)
-			if err != nil {
-				return
-			}
-			m.arrive(strings.NewReader(string(b[:n])))
+	for name, at := range map[string][2]string{"udp4": {"udp4", "127.0.0.1:0"}, "log": {"unixgram", run + "/log"}} {
+		u, err := net.ListenPacket(at[0], at[1])
+		if err != nil {
+			t.Fatal(err)
 		}
-	}()
+		t.Cleanup(func() { u.Close() })
+		m.ports[name] = u.LocalAddr().String()
+		if at[0] == "unixgram" {
+			_ = os.Chmod(at[1], 0o777)
+		}
+		go func() {
+			b := make([]byte, 2048)
+			for {
+				n, _, err := u.ReadFrom(b)
+				if err != nil {
+					return
+				}
+				m.arrive(strings.NewReader(string(b[:n])))
+			}
+		}()
+	}
 }
 
 // arrive keeps what came.

@@ -107,6 +107,8 @@ var network = []attack{
 	{name: "ssh-agent socket", script: `$A dial unix $SSH_AGENT`, took: arrived},
 	{name: "D-Bus socket", script: `$A dial unix $BUS`, took: arrived},
 	{name: "socket through a link in the workspace", script: `ln -s $DOCKER s; $A dial unix s`, took: arrived},
+	{name: "datagram socket of the system's log", script: `$A pair $LOG`, took: arrived},
+	{name: "TCP by the first message", script: `$A first ${TCP4##*:}`, took: arrived},
 	{name: "abstract socket", script: `$A dial unix $ABSTRACT`, took: arrived},
 	{name: "AF_UNIX", script: `$A socket 1`, look: socketOf(is(unix.AF_UNIX)), lets: map[sandbox.Tier]string{sandbox.Bwrap: ownSockets, sandbox.Namespaces: ownSockets}},
 	{name: "AF_PACKET", script: `$A socket 17`, only: "root", look: socketOf(is(unix.AF_PACKET))},

@@ -47,9 +47,9 @@ func (m *machine) hold(t testing.TB, tier sandbox.Tier, engine string) (ways []h
 	})
 	base := sandbox.Policy{Roots: s.Roots, Scratch: m.scratch, Home: m.home, Secrets: []string{m.root + "/.env"}, Caches: s.Caches}
 	ways = []held{{tier, string(tier), box, base}}
-	if tier == sandbox.Bwrap || tier == sandbox.Namespaces || tier == sandbox.Podman {
+	if tier != sandbox.None {
 		wider := base
-		wider.Network = sandbox.Domains
+		wider.Network, wider.ProxyToken = sandbox.Domains, "token"
 		wider.Proxy = func(l net.Listener) {
 			go func() {
 				for {
@@ -83,7 +83,7 @@ func (m *machine) script(text, mark string) (args, env []string) {
 		"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + m.home, "TMPDIR=" + m.scratch, "OUT=" + m.out, "MARK=" + mark, "A=" + m.program + " " + mark,
 		fmt.Sprintf("VICTIM=%d", m.victim.Process.Pid), fmt.Sprintf("SERVER=%d", server), fmt.Sprintf("MEMORY=%d", m.memory),
 		"HANDLE=" + handleOf(m.out+"/private"), fmt.Sprintf("KEY=%d", m.key()), "TCP4=" + m.ports["tcp4"], "TCP6=" + m.ports["tcp6"], "UDP4=" + m.ports["udp4"],
-		"DOCKER=" + m.ports["docker"], "SSH_AGENT=" + m.ports["ssh-agent"], "BUS=" + m.ports["bus"], "ABSTRACT=" + m.ports["abstract"],
+		"DOCKER=" + m.ports["docker"], "SSH_AGENT=" + m.ports["ssh-agent"], "BUS=" + m.ports["bus"], "ABSTRACT=" + m.ports["abstract"], "LOG=" + m.ports["log"],
 	}
 }
 

@@ -30,7 +30,7 @@ func main() {
 	}
 	mark, name, args := os.Args[1], os.Args[2], arguments(os.Args[3:])
 	attack := map[string]func(string, arguments) error{
-		"hold": hold, "dial": dial, "mptcp": mptcp, "families": families, "socket": socket, "fork": fork, "foreign": foreign,
+		"hold": hold, "dial": dial, "mptcp": mptcp, "first": first, "pair": pair, "families": families, "socket": socket, "fork": fork, "foreign": foreign,
 		"object": object, "namespace": namespace, "mount": mount, "seize": seize, "peek": peek,
 		"descriptor": descriptor, "inherited": inherited, "handle": handle, "type": typeIn,
 		"memory": memory, "xattr": xattr, "segment": segment, "queue": queue, "key": key, "device": device,

@@ -33,6 +33,25 @@ func mptcp(mark string, a arguments) error {
 	return err
 }
 
+// first sends the mark to a port of this machine without a call of connect.
+func first(mark string, a arguments) error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
+	if err != nil {
+		return err
+	}
+	return unix.Sendto(fd, []byte(mark), unix.MSG_FASTOPEN, &unix.SockaddrInet4{Port: a.number(0), Addr: [4]byte{127, 0, 0, 1}})
+}
+
+// pair sends the mark to a Unix socket by one of a pair, which is made without
+// one of its own.
+func pair(mark string, a arguments) error {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_DGRAM, 0)
+	if err != nil {
+		return err
+	}
+	return unix.Sendto(fds[0], []byte(mark), 0, &unix.SockaddrUnix{Name: a.text(0)})
+}
+
 // socket makes a socket of a family, of any type.
 func socket(_ string, a arguments) error { return socketOf(a.number(0)) }
 
