@@ -189,7 +189,7 @@ func (l law) mayChange(e event) bool {
 			return true
 		}
 		for _, dir := range strings.Fields(caches[name]) {
-			if within(filepath.Join(home, dir), e.path) {
+			if within(filepath.Join(l.home, dir), e.path) {
 				return true
 			}
 		}
@@ -223,7 +223,7 @@ func (l law) private(p string) bool {
 	case "/dev/null", "/dev/tty", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom":
 		return true
 	}
-	return !filepath.IsAbs(p) || within("/dev/pts", p) || within("/dev/shm", p) || within("/proc", p) || p == l.dir("scratch") || within(l.dir("scratch"), p) ||
+	return !filepath.IsAbs(p) || within("/dev/pts", p) || within("/dev/shm", p) || within("/proc", p) || p == l.scratch || within(l.scratch, p) ||
 		p == l.dir("stdout") || p == l.dir("stderr")
 }
 
@@ -268,7 +268,7 @@ func (c *cell) before(p string) bool {
 
 // outside is where a path of the sandbox lies outside of it.
 func (c *cell) outside(p string) string {
-	if rest, ok := strings.CutPrefix(p, home+"/"); ok {
+	if rest, ok := strings.CutPrefix(p, c.home+"/"); ok {
 		return filepath.Join(c.dir("home"), rest)
 	}
 	return p

@@ -20,7 +20,8 @@ import (
 	"handrail/tools"
 )
 
-// home is the user's home directory in the sandbox; it exists only there.
+// home is the user's home directory in a cell with a root of its own; it exists
+// only there.
 const home = "/home/dev"
 
 // limit is how long one command may run.
@@ -34,12 +35,17 @@ const nobody = 65533
 type cell struct {
 	base     string // below it: project, home, scratch, trace, out
 	project  string
+	home     string // as commands see it: that below base, or a place for it
+	scratch  string // the TMPDIR of commands
 	template string // what the fixture made: project and home
 	cache    string // of the toolchains, shared
-	env      map[string]string
-	judge    *config.Judge
-	links    []link // symbolic links of the fixture
-	clean    map[string]stamp
+	// machine says that commands see the machine's own root, read-only, as from a
+	// shell of its user; else one of their own.
+	machine bool
+	env     map[string]string
+	judge   *config.Judge
+	links   []link // symbolic links of the fixture
+	clean   map[string]stamp
 }
 
 // outcome is what came of one run.
@@ -59,11 +65,28 @@ var errRefused = errors.New("the sandbox does not start")
 // here, the test ends: nothing runs outside a sandbox.
 func cells(t *testing.T, n int) []*cell {
 	t.Helper()
+	base := room(t)
+	testkit.Require(t, "strace", "apt-get install strace")
+	template, cache := filepath.Join(base, "template"), filepath.Join(base, "cache")
+	maker := newCell(t, &cell{base: filepath.Join(base, "maker"), cache: cache, home: home})
+	fixture(t, maker)
+	if err := os.Rename(maker.base, template); err != nil {
+		t.Fatal(err)
+	}
+	var all []*cell
+	for i := range n {
+		all = append(all, newCell(t, &cell{base: filepath.Join(base, fmt.Sprintf("cell%d", i)), template: template, cache: cache, home: home}))
+	}
+	return all
+}
+
+// room makes the directory in which cells are, where commands can be run here.
+func room(t *testing.T) string {
+	t.Helper()
 	if testing.Short() {
 		t.Skip("runs commands in a sandbox")
 	}
 	testkit.Require(t, "bwrap", "apt-get install bubblewrap")
-	testkit.Require(t, "strace", "apt-get install strace")
 	testkit.Require(t, "git", "apt-get install git")
 	base, err := os.MkdirTemp("", "oracle-")
 	if err == nil {
@@ -73,29 +96,24 @@ func cells(t *testing.T, n int) []*cell {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(base) })
-	template, cache := filepath.Join(base, "template"), filepath.Join(base, "cache")
-	maker := newCell(t, base, "maker", "", cache)
-	fixture(t, maker)
-	if err := os.Rename(maker.base, template); err != nil {
-		t.Fatal(err)
-	}
-	var all []*cell
-	for i := range n {
-		all = append(all, newCell(t, base, fmt.Sprintf("cell%d", i), template, cache))
-	}
-	return all
+	return base
 }
 
-func newCell(t *testing.T, base, name, template, cache string) *cell {
-	c := &cell{base: filepath.Join(base, name), template: template, cache: cache}
-	c.project = filepath.Join(c.base, "project")
-	for _, dir := range []string{base, cache, c.base, c.project, c.dir("home"), c.dir("scratch"), c.dir("trace")} {
+// newCell makes the directories of c, of which base, home and what is given of
+// template and cache are set, and its judge.
+func newCell(t *testing.T, c *cell) *cell {
+	c.project, c.scratch = c.dir("project"), c.dir("scratch")
+	for _, dir := range []string{filepath.Dir(c.base), c.cache, c.base, c.project, c.dir("home"), c.scratch, c.dir("trace")} {
 		if err := errors.Join(os.MkdirAll(dir, 0o755), give(dir)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for name, value := range map[string]string{"HOME": home, "XDG_CONFIG_HOME": "", "XDG_STATE_HOME": "", "LANG": "", "LC_ALL": "",
-		"PATH": goroot() + "/bin:/usr/local/bin:/usr/bin:/bin"} {
+	goCache := "" // below home
+	if c.machine {
+		goCache = filepath.Join(c.cache, "go-build")
+	}
+	for name, value := range map[string]string{"HOME": c.home, "XDG_CONFIG_HOME": "", "XDG_STATE_HOME": "", "LANG": "", "LC_ALL": "",
+		"GOCACHE": goCache, "PATH": goroot() + "/bin:/usr/local/bin:/usr/bin:/bin"} {
 		t.Setenv(name, value)
 	}
 	conf, err := config.Default()
@@ -103,12 +121,12 @@ func newCell(t *testing.T, base, name, template, cache string) *cell {
 		t.Fatal(err)
 	}
 	conf.Roots = []string{c.project}
-	c.env = tools.Environment(conf.Roots, c.dir("scratch"))
+	c.env = tools.Environment(conf.Roots, c.scratch)
 	if c.judge, err = conf.Judge(c.env); err != nil {
 		t.Fatal(err)
 	}
-	if template != "" {
-		c.links = linksIn(filepath.Join(template, "project"), c.project)
+	if c.template != "" {
+		c.links = linksIn(filepath.Join(c.template, "project"), c.project)
 	}
 	return c
 }
@@ -120,7 +138,7 @@ func fixture(t *testing.T, c *cell) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	did := c.start(string(script), true, 2*time.Minute)
+	did := c.start(string(script), !c.machine, 2*time.Minute)
 	if errors.Is(did.err, errRefused) {
 		testkit.Missing(t, "a bubblewrap that may make user namespaces ("+did.err.Error()+")", "apt-get install bubblewrap; sysctl -w kernel.apparmor_restrict_unprivileged_userns=0")
 	}
@@ -130,7 +148,7 @@ func fixture(t *testing.T, c *cell) {
 	if _, err := os.Stat(filepath.Join(c.project, "archive.tar.gz")); err != nil {
 		t.Fatal(err)
 	}
-	if len(did.events) == 0 {
+	if len(did.events) == 0 && !c.machine {
 		t.Fatal("the tracer saw nothing")
 	}
 }
@@ -162,7 +180,10 @@ func (c *cell) start(script string, traced bool, limit time.Duration) *outcome {
 	for name, value := range c.env {
 		cmd.Env = append(cmd.Env, name+"="+value)
 	}
-	cmd.Env = append(cmd.Env, "PWD="+c.project, "GIT_AUTHOR_DATE=2026-01-03T00:00:00Z", "GIT_COMMITTER_DATE=2026-01-03T00:00:00Z")
+	for name, value := range dates {
+		cmd.Env = append(cmd.Env, name+"="+value)
+	}
+	cmd.Env = append(cmd.Env, "PWD="+c.project)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if os.Geteuid() == 0 {
 		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: nobody, Gid: nobody}
@@ -208,9 +229,15 @@ func (c *cell) start(script string, traced bool, limit time.Duration) *outcome {
 	return o
 }
 
+// dates make commits the same whenever they are made.
+var dates = map[string]string{"GIT_AUTHOR_DATE": "2026-01-03T00:00:00Z", "GIT_COMMITTER_DATE": "2026-01-03T00:00:00Z"}
+
 // sandbox are the arguments of bwrap, up to the command: nothing is writable
 // but the cell, there is no network, no capability, and nothing outlives it.
 func (c *cell) sandbox() []string {
+	if c.machine {
+		return c.onMachine()
+	}
 	args := strings.Fields("--unshare-all --die-with-parent --new-session --cap-drop ALL --uid 1000 --gid 1000 --hostname oracle " +
 		"--ro-bind /usr /usr --tmpfs /usr/local --ro-bind /etc /etc --ro-bind-try /opt /opt --proc /proc --dev /dev " +
 		"--size 67108864 --tmpfs /tmp --size 1048576 --tmpfs /run --tmpfs /home --tmpfs /root --tmpfs /var --dir /var/tmp --dir /var/log --tmpfs /srv --tmpfs /mnt")
@@ -222,14 +249,18 @@ func (c *cell) sandbox() []string {
 		}
 	}
 	for _, bind := range [][2]string{{c.dir("home"), home}, {c.cache, home + "/.cache"}, {c.project, c.project},
-		{c.dir("scratch"), c.dir("scratch")}, {c.dir("trace"), "/trace"}} {
+		{c.scratch, c.scratch}, {c.dir("trace"), "/trace"}} {
 		args = append(args, "--bind", bind[0], bind[1])
 	}
 	if root := goroot(); root != "" {
 		args = append(args, "--ro-bind-try", root, root)
 	}
-	limits := `ulimit -c 0 -t 20 -f 65536 -n 512; exec "$@"` // -f in KiB blocks
-	return append(args, "--remount-ro", "/", "--chdir", c.project, "--", "/bin/bash", "--noprofile", "--norc", "-c", limits, "oracle")
+	return c.bounded(args, "ulimit -c 0 -t 20 -f 65536 -n 512") // -f in KiB blocks
+}
+
+// bounded ends the arguments of bwrap with a shell that sets limits.
+func (c *cell) bounded(args []string, limits string) []string {
+	return append(args, "--remount-ro", "/", "--chdir", c.project, "--", "/bin/bash", "--noprofile", "--norc", "-c", limits+`; exec "$@"`, "oracle")
 }
 
 // goroot is where Go is installed, or empty.

@@ -100,16 +100,18 @@ func (c *cell) fresh() {
 			panic(err)
 		}
 	}
-	for _, name := range kept {
-		if err := clone(filepath.Join(c.template, name), c.dir(name)); err != nil {
+	for name, dir := range c.kept() {
+		if err := clone(filepath.Join(c.template, name), dir); err != nil {
 			panic(err)
 		}
 	}
 	c.clean = c.marks()
 }
 
-// kept are the directories of a cell that are compared and made anew.
-var kept = []string{"project", "home", "scratch"}
+// kept are the directories of a cell that are compared and made anew, by name.
+func (c *cell) kept() map[string]string {
+	return map[string]string{"project": c.project, "home": c.dir("home"), "scratch": c.scratch}
+}
 
 // stamp changes whenever a file changes.
 type stamp struct {
@@ -122,8 +124,8 @@ type stamp struct {
 // marks stamps everything in the cell.
 func (c *cell) marks() map[string]stamp {
 	all := map[string]stamp{}
-	for _, name := range kept {
-		filepath.WalkDir(c.dir(name), func(path string, d fs.DirEntry, err error) error {
+	for _, dir := range c.kept() {
+		filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 			if err != nil {
 				return nil
 			}
@@ -156,8 +158,8 @@ func linksIn(tree, place string) (all []link) {
 // Times are left out, and git's index, which holds them.
 func (c *cell) snapshot() map[string]string {
 	all := map[string]string{}
-	for _, dir := range kept {
-		filepath.WalkDir(c.dir(dir), func(path string, d fs.DirEntry, err error) error {
+	for _, dir := range c.kept() {
+		filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 			name := strings.TrimPrefix(path, c.base)
 			if err != nil {
 				all[name] = err.Error()

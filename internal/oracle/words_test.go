@@ -66,7 +66,7 @@ func TestBashMeansTheSameWords(t *testing.T) {
 
 // started returns what the last run wrote down: the words of each program.
 func (c *cell) started() (all [][]string) {
-	b, _ := os.ReadFile(c.dir("scratch/words")) // none: nothing was started
+	b, _ := os.ReadFile(filepath.Join(c.scratch, "words")) // none: nothing was started
 	words := strings.Split(string(b), "\x00")
 	for len(words) > 1 {
 		n, err := strconv.Atoi(words[0])
