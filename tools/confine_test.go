@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -120,9 +121,15 @@ func TestNamedAndApproved(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	if out, err := exec.Command("git", "init", "-q", "--bare", outside+"/there.git").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
 	yes := says(elicit.Approved, elicit.AllowOnce)
 	for _, text := range []string{
 		"rm " + outside + "/old && rm -r " + outside + "/tree", "echo x > " + outside + "/new; cat " + outside + "/new", "sed -i s/x/y/ " + outside + "/keep && grep y " + outside + "/keep",
+		// a remote that is a directory: nothing in the call names it
+		"git init -q -b x && git config user.name me && git config user.email me@x && git commit -q --allow-empty -m x", "git remote add there " + outside + "/there.git",
+		"git push -q there x", "git ls-remote there | grep refs/heads/x", "git fetch there",
 		"cat " + home + "/notes", "cat " + home + "/.ssh/id_rsa; rm -f nothing", "mkdir -p .vscode && echo {} > .vscode/tasks.json && cat .vscode/tasks.json",
 	} {
 		if res := b.bash(t, text, yes); res.ExitCode == nil || *res.ExitCode != 0 || res.Sandbox.Power != "contained" {

@@ -174,6 +174,8 @@ func TestProtectedBranch(t *testing.T) {
 		t.Fatal(err)
 	}
 	try("git push", ask, "protected branch master")
+	try("git push origin", ask, "protected branch master")
+	try("git push -u origin", ask, "protected branch master")
 	try("git push origin HEAD", ask, "protected branch master")
 	try("git push origin HEAD:refs/heads/x", "llm default/push", "refs/heads/x")
 	try("cd src && git push", ask, "protected branch master")

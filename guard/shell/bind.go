@@ -70,6 +70,7 @@ func (w *reading) binding(st *state, c *call, b *command.Binding) {
 	k.finish()
 	k.built()
 	k.pushes()
+	k.beside()
 	st.out.add(w.result(k), st.maybe)
 }
 

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"handrail/guard"
-	"handrail/guard/command"
 	"handrail/guard/disk"
 )
 
@@ -186,19 +185,16 @@ func (k *work) pushes() {
 		return
 	}
 	var branches []string
-	operands := 0
-	for _, p := range k.b.Parts {
-		if p.Index < 0 || p.Flag != "" || p.Role == command.Sub {
-			continue
-		}
-		if operands++; operands > 1 { // the first is the remote
+	operands := k.operands()
+	for i, p := range operands {
+		if i > 0 { // the first is the remote
 			branches = append(branches, k.refs(k.text(p))...)
 		}
 	}
 	switch {
 	case k.b.Has("--all", "--branches", "--mirror"):
 		branches = []string{"*"}
-	case operands <= 1 && !k.b.Has("--tags", "-d", "--delete"):
+	case len(operands) <= 1 && !k.b.Has("--tags", "-d", "--delete"):
 		branches = k.current()
 	}
 	for _, b := range branches {
