@@ -129,6 +129,7 @@ func (c *Config) toolchains(env map[string]string) []string {
 // caches are the package caches that commands read through an overlay.
 func caches(home string, env map[string]string) []string {
 	all := sandbox.DefaultCaches(home)
+	all = append(all, moved(home, env, all)...)
 	for _, name := range []string{"GOCACHE", "GOMODCACHE", "npm_config_cache", "PIP_CACHE_DIR", "UV_CACHE_DIR"} {
 		if filepath.IsAbs(env[name]) {
 			all = append(all, resolved(env[name]))
@@ -141,6 +142,20 @@ func caches(home string, env map[string]string) []string {
 	}
 	slices.Sort(all)
 	return slices.Compact(all)
+}
+
+// moved returns where caches lie for programs that follow the environment (XDG
+// Base Directory Specification). Settings do not move with it: credentials lie
+// among them.
+func moved(home string, env map[string]string, caches []string) (all []string) {
+	for name, usual := range map[string]string{"XDG_CACHE_HOME": ".cache", "XDG_DATA_HOME": ".local/share"} {
+		for _, path := range caches {
+			if rest, ok := strings.CutPrefix(path, home+"/"+usual+"/"); ok && filepath.IsAbs(env[name]) {
+				all = append(all, filepath.Join(resolved(env[name]), rest))
+			}
+		}
+	}
+	return all
 }
 
 // limits are those of the configuration.
