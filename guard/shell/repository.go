@@ -2,6 +2,7 @@ package shell
 
 import (
 	"slices"
+	"strings"
 
 	"handrail/guard"
 	"handrail/guard/command"
@@ -13,7 +14,9 @@ func (k *work) beside() {
 	if k.name != "git" || k.b.Harmless {
 		return
 	}
-	remote := slices.IndexFunc(k.facts.Effects, func(e guard.Effect) bool { return e.Kind == guard.Remote && e.Command == k.index && e.Target != "submodules" })
+	remote := slices.IndexFunc(k.facts.Effects, func(e guard.Effect) bool {
+		return e.Kind == guard.Remote && e.Command == k.index && !strings.HasPrefix(e.Target, "submodule")
+	})
 	if remote < 0 {
 		return
 	}
