@@ -1,6 +1,7 @@
 // Package oracle runs what the guard allowed, inside a sandbox and under a
-// tracer, and compares what happened with what the facts say. It has tests
-// only.
+// tracer, and compares what happened with what the facts say; and it runs the
+// same as calls, with the power that these facts give, and compares what comes of
+// it. It has tests only.
 //
 // A command is run only if it is labelled benign in testdata/corpus or stands
 // in testdata/*.txt here, and if the guard allows it as it stands.
@@ -60,7 +61,7 @@ func TestAllowedCommandsDoWhatTheFactsSay(t *testing.T) {
 }
 
 // each calls do for every row, in all the cells at a time.
-func each(t *testing.T, places []*cell, rows []row, do func(*cell, row)) {
+func each[C any](t *testing.T, places []C, rows []row, do func(C, row)) {
 	work := make(chan row)
 	var wg sync.WaitGroup
 	for _, c := range places {
@@ -119,7 +120,7 @@ var random = strings.Fields("shuf mktemp uuidgen mcookie openssl rg fd ps pgrep 
 
 // slow are programs that take seconds to find out that there is no network, and
 // the tracer, which cannot be traced.
-var slow = strings.Fields("gcloud mvn gradle java terraform aws az kubectl helm docker podman gh glab pulumi dotnet bazel jar javac strace")
+var slow = strings.Fields("gcloud mvn gradle java terraform aws az kubectl helm docker docker-compose podman gh glab pulumi dotnet bazel jar javac strace")
 
 // compare runs the command as it was given and compares. What differs from
 // itself when it is run again says nothing, nor what comes out the same once

@@ -71,3 +71,25 @@ func TestNothingLeavesTheSandbox(t *testing.T) {
 		}
 	}
 }
+
+// Nor is the comparison with the sandbox: what no facts have is done outside and
+// not there.
+func TestSandboxShowsWhatIsMissing(t *testing.T) {
+	k := containedCells(t, 1)[0]
+	for _, test := range []struct{ hidden, want string }{
+		{"true", ""},
+		{"cat $$HOME/notes/today.txt", "exit code"},
+		{"cat $$HOME/notes/today.txt 2>/dev/null || true", "prints"},
+		{"rm -f $$HOME/notes/today.txt", "makes /home/notes/today.txt"},
+	} {
+		makefile := filepath.Join(k.template, "project", "Makefile")
+		if err := os.WriteFile(makefile, []byte("all:\n\t@"+test.hidden+"\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		os.Remove(filepath.Join(k.project, "Makefile"))
+		found := k.examine(row{ID: "self", Command: "make"})
+		if got := found[len(found)-1].text; (test.want == "") != (got == "") || !strings.Contains(got, test.want) {
+			t.Errorf("%s: %+v, want %q", test.hidden, found, test.want)
+		}
+	}
+}
