@@ -168,6 +168,8 @@ type difference struct {
 var differences = []difference{
 	{"mounts", "df mount lsblk findmnt", "they show what is mounted, which the sandbox is made of"},
 	{"ptrace", "perf", "it watches other programs"},
+	{"network", "ss", "it asks the kernel by netlink, and complains"},
+	{"signals", "ps pgrep pkill pidof top", "they show processes, and outside that which holds the cell too"},
 }
 
 // listed returns why a row with some programs may differ; nil for no reason.
