@@ -15,10 +15,34 @@ import (
 	"handrail/mcpserver/auth"
 )
 
-// Tenant is one principal's server with what hangs on it.
+// Tenant is one principal's server with what hangs on it: one of this process, or
+// where Server is nil the way to that of another.
 type Tenant struct {
-	Server *Server
-	Close  func() error // may be nil
+	Server  *Server
+	Forward *Forward
+	Close   func() error // may be nil
+}
+
+func (t *Tenant) handler() http.Handler {
+	if t.Server == nil {
+		return t.Forward
+	}
+	return t.Server.Handler()
+}
+
+// running is how many calls run, or for another process how many requests.
+func (t *Tenant) running() int {
+	if t.Server == nil {
+		return t.Forward.Running()
+	}
+	return int(t.Server.running.Load())
+}
+
+func (t *Tenant) sessions() int {
+	if t.Server == nil {
+		return 0
+	}
+	return t.Server.Sessions()
 }
 
 // Host serves principals over HTTP: streamable HTTP at /mcp, HTTP+SSE at /sse
@@ -130,7 +154,7 @@ func (h *Host) farewell() time.Duration {
 func (h *Host) drain() {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	for end := time.Now().Add(h.farewell()); h.count(func(s *Server) int { return int(s.running.Load()) }) > 0; <-tick.C {
+	for end := time.Now().Add(h.farewell()); h.count((*Tenant).running) > 0; <-tick.C {
 		if time.Now().After(end) {
 			h.log().Warn("calls did not end in time and are ended")
 			return
@@ -148,7 +172,9 @@ func (h *Host) Close() error {
 	for _, t := range open {
 		t.mu.Lock()
 		if t.Tenant != nil {
-			t.Server.CloseSessions()
+			if t.Server != nil {
+				t.Server.CloseSessions()
+			}
 			if t.Close != nil {
 				errs = append(errs, t.Close())
 			}
@@ -181,22 +207,23 @@ func (h *Host) of(principal string) (http.Handler, error) {
 		if err != nil {
 			return nil, fmt.Errorf("open %s: %w", principal, err)
 		}
-		t.Tenant, t.mux = opened, opened.Server.Handler()
+		t.Tenant, t.mux = opened, opened.handler()
 	}
 	return t.mux, nil
 }
 
-// Sessions is how many sessions are open, of all principals.
-func (h *Host) Sessions() int { return h.count((*Server).Sessions) }
+// Sessions is how many sessions are open, of all principals that this process
+// serves.
+func (h *Host) Sessions() int { return h.count((*Tenant).sessions) }
 
 // count adds up what f says of each principal's server.
-func (h *Host) count(f func(*Server) int) (n int) {
+func (h *Host) count(f func(*Tenant) int) (n int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, t := range h.tenants {
 		t.mu.Lock()
 		if t.Tenant != nil {
-			n += f(t.Server)
+			n += f(t.Tenant)
 		}
 		t.mu.Unlock()
 	}

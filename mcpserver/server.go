@@ -48,7 +48,7 @@ type Options struct {
 	// Principal is for whom all calls are; empty for the user of the process.
 	Principal string
 	// Queue, where not nil, bounds the calls that run at once, of all principals.
-	Queue *Queue
+	Queue Places
 	// Log takes what an operator wants to know. Nil drops it.
 	Log *slog.Logger
 }
@@ -61,7 +61,7 @@ type Server struct {
 	space     *workspace
 	log       *slog.Logger
 	principal string
-	queue     *Queue
+	queue     Places
 	running   atomic.Int64 // calls
 
 	// over HTTP
@@ -82,6 +82,9 @@ func New(o Options) (*Server, error) {
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Queue == nil {
+		o.Queue = (*Queue)(nil)
 	}
 	space, err := newWorkspace(o)
 	if err != nil {
