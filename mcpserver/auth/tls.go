@@ -97,7 +97,9 @@ func (s *served) load() error {
 	if err != nil {
 		return err
 	}
-	c := &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}, NextProtos: []string{"h2", "http/1.1"}}
+	// Not h2, though a client offers it: the server's limits of time are those of
+	// HTTP/1.1 and tried with that.
+	c := &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}, NextProtos: []string{"http/1.1"}}
 	if s.ClientCA != "" {
 		pem, err := os.ReadFile(s.ClientCA)
 		if err != nil {
