@@ -79,6 +79,7 @@ type Config struct {
 	trusted func(path, sha256 string) bool // whether the user trusts a file of a project; nil: none
 
 	operator string // the home directory of the server's user, where Home is a principal's
+	homes    string // where the home directories of principals are; empty: beside State
 
 	root bool // what is judged would run as root; only Open sets it, so that check and eval say the same to everybody
 }

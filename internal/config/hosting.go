@@ -18,6 +18,8 @@ import (
 type HTTP struct {
 	// Listen is host:port, or unix:PATH; empty means DefaultListen.
 	Listen string
+	// User is the Unix user of what listens where root starts the server.
+	User string
 	// Names are the host names by which clients reach the server, Origins the
 	// browser origins that may send requests.
 	Names, Origins []string
@@ -78,6 +80,8 @@ func hostingFields() []field {
 	return owners([]field{
 		section("http", "Serving over HTTP (`handrail serve --transport http`).",
 			text("listen", "host:port, or unix:PATH.", DefaultListen, func(h *HTTP) *string { return &h.Listen }, plain(checkListen)),
+			text("user", "The Unix user of the process that speaks with clients, where the server is started as root and every principal has a Unix user of its own: a name, a number, or UID:GID. As another user it means nothing.", "handrail",
+				func(h *HTTP) *string { return &h.User }, plain(checkUser)),
 			list("names", "Host names by which clients reach the server, beside loopback; any other Host header is refused.", "[handrail.example.org]",
 				func(h *HTTP) *[]string { return &h.Names }, words(hostName)),
 			list("origins", "Browser origins that may send requests.", `["https://app.example.org"]`,
@@ -104,7 +108,7 @@ func hostingFields() []field {
 				count("body", "MiB of a request.", "16", 256, func(l *HTTPLimits) *int { return &l.Body }),
 				setting("farewell", "How long running calls have to end when the server closes.", "30s",
 					func(c *Config) *time.Duration { return &c.HTTP.Limits.Farewell }, span(time.Second, 10*time.Minute), least[time.Duration]))),
-		setting("principals", "Whom the server serves: a name with a workspace, how the caller is known (subjects of the OpenID provider, names in client certificates; tokens are made by `handrail token create --principal NAME`), disk in MiB of workspace and home, user (the Unix user as whom the server must run), "+
+		setting("principals", "Whom the server serves: a name with a workspace, how the caller is known (subjects of the OpenID provider, names in client certificates; tokens are made by `handrail token create --principal NAME`), disk in MiB of workspace and home, user (the Unix user as whom a server that root starts works for it, one that no other principal has; started by anybody else, the server must be that user), "+
 			"and settings that hold for it alone: hosts, profile, fallback, levels, default_deny, tools, protected_files, security, approval, sandbox.", "{alice: {workspace: /srv/handrail/alice, profile: strict}}",
 			func(c *Config) *Principals { return &c.Principals }, principals(), first[Principals]),
 		section("audit", "The record of every decision.",

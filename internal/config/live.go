@@ -134,6 +134,9 @@ func (l *live) refresh() {
 		return
 	}
 	c, err := load(l.config.layers.at, l.config.layers.named, l.config.layers.given)
+	if err == nil && l.config.homes != "" {
+		c.State, c.homes, c.trusted = l.config.State, l.config.homes, l.config.trusted
+	}
 	if name := l.config.Principal; err == nil && name != "" {
 		c, err = c.For(name)
 	}

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -28,7 +29,8 @@ type Principal struct {
 	// Subjects and Certificates are how a caller is known: claims of the OpenID
 	// provider, names in a client certificate.
 	Subjects, Certificates []string
-	// User is the Unix user whom the server must run as; empty: any.
+	// User is the Unix user as whom a server that root starts serves it; any other
+	// must run as that user. Empty: any.
 	User string
 	// Disk is how many MiB workspace and home may take together; zero: any.
 	Disk int
@@ -90,7 +92,7 @@ func (c *Config) principal(n *yaml.Node) (*Principal, error) {
 	p := &Principal{own: &layer{values: &Config{Home: c.Home}, lines: map[string]int{}}}
 	dir := func(c *Config, w string) (string, error) { return c.path(w) }
 	path := word(nil, quoted, dir)
-	list, name := words(nil), plain(nil)
+	list, name := words(nil), plain(checkUser)
 	rest := &yaml.Node{Kind: yaml.MappingNode, Line: n.Line}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
@@ -162,7 +164,7 @@ func (c *Config) homeOf(name string) string {
 	if h := c.Principals[name].Home; h != "" {
 		return h
 	}
-	return filepath.Join(resolved(c.State)+"-homes", name)
+	return filepath.Join(cmp.Or(c.homes, resolved(c.State)+"-homes"), name)
 }
 
 // For is the configuration under which a principal is served: that of the
@@ -184,16 +186,25 @@ func (c *Config) For(name string) (*Config, error) {
 	return &t, nil
 }
 
-// CheckPrincipals makes the directories of all principals, and refuses those
-// that are not apart from each other and from what is Handrail's own.
+// CheckPrincipals makes the directories of all principals, and refuses those of
+// CheckApart.
 func (c *Config) CheckPrincipals() error {
-	dirs := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(c.Principals)) {
-		p := c.Principals[name]
-		for _, dir := range []string{p.Workspace, c.homeOf(name)} {
+		for _, dir := range []string{c.Principals[name].Workspace, c.homeOf(name)} {
 			if err := os.MkdirAll(dir, 0o700); err != nil {
 				return fmt.Errorf("principal %s: %w", name, err)
 			}
+		}
+	}
+	return c.CheckApart()
+}
+
+// CheckApart refuses principals whose directories are not apart from each other
+// and from what is Handrail's own.
+func (c *Config) CheckApart() error {
+	dirs := map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(c.Principals)) {
+		for _, dir := range []string{c.Principals[name].Workspace, c.homeOf(name)} {
 			dir = resolved(dir)
 			for other, whose := range dirs {
 				if within(dir, other) || within(other, dir) {
@@ -240,7 +251,8 @@ func (c *Config) tenant() *rules.Tenant {
 }
 
 // hidden are paths that no command of a principal reads: what is other
-// principals', and the home directory of the server's user.
+// principals', and the home directory of the server's user, and of the
+// principal's own.
 func (c *Config) hidden() []string {
 	t := c.tenant()
 	if t == nil {
@@ -249,6 +261,9 @@ func (c *Config) hidden() []string {
 	list := t.Others
 	if c.operator != "/" { // a user without a home
 		list = append(list, rest(c.operator, t.Own)...)
+	}
+	for _, dir := range c.unseen() {
+		list = append(list, rest(dir, t.Own)...)
 	}
 	for _, name := range sandbox.DefaultCredentials {
 		list = append(list, filepath.Join(c.operator, name))
