@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -29,8 +30,9 @@ type hosting struct {
 	c      *config.Config
 	shared *config.Shared
 	log    *slog.Logger
-	queue  *mcpserver.Queue
+	queue  mcpserver.Places
 	host   *mcpserver.Host
+	over   func(principal string) (*mcpserver.Tenant, error) // where other processes serve principals
 	tls    *tls.Config
 	said   []string // to print once it listens
 	after  []func() // when it has ended
@@ -44,32 +46,33 @@ const (
 )
 
 func (s streams) serveHTTP(ctx context.Context, c *config.Config, o serving) (err error) {
-	address := o.listen
-	if address == "" {
-		address = c.HTTP.Listen
-	}
-	if address == "" {
-		address = config.DefaultListen
-	}
+	address := o.address(c)
 	shared, err := c.Share()
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, shared.Close()) }()
 	l := c.HTTP.Limits
-	h := &hosting{c: c, shared: shared, log: o.log, queue: &mcpserver.Queue{All: or(l.Calls, callsAtOnce), Each: or(l.Each, callsOfOne), Waiting: or(l.Waiting, callsWait)}}
+	queue := &mcpserver.Queue{All: or(l.Calls, callsAtOnce), Each: or(l.Each, callsOfOne), Waiting: or(l.Waiting, callsWait)}
+	h := &hosting{c: c, shared: shared, log: o.log, queue: queue}
 	defer func() {
 		for _, f := range h.after {
 			f()
 		}
 	}()
 	h.host = &mcpserver.Host{Names: c.HTTP.Names, Origins: c.HTTP.Origins, Ready: shared.Ready, MaxBody: int64(l.Body) << 20, Farewell: l.Farewell, Log: o.log}
+	listener, shown := o.listener, o.shown
+	if o.over != nil {
+		h.over = o.over(queue)
+		h.host.Farewell = cmp.Or(l.Farewell, 30*time.Second) + 10*time.Second // the workers end first
+	}
 	if err := h.admit(address, o.auth); err != nil {
 		return err
 	}
-	listener, shown, err := listen(address)
-	if err != nil {
-		return err
+	if listener == nil {
+		if listener, shown, err = listen(address); err != nil {
+			return err
+		}
 	}
 	if h.tls != nil {
 		shown = strings.Replace(shown, "http://", "https://", 1)
@@ -142,16 +145,9 @@ func (h *hosting) encrypt(address string, here bool) (err error) {
 // admitPrincipals knows callers as the configuration says.
 func (h *hosting) admitPrincipals() error {
 	c := h.c
-	if os.Geteuid() == 0 {
-		return errors.New("as root this server would run the commands of its principals as root, or hold a key to every account: start it as a user of its own; examples/hosting has a unit for each Unix user")
-	}
-	if err := c.CheckPrincipals(); err != nil {
-		return err
-	}
-	me, err := user.Current()
-	for name, p := range c.Principals {
-		if p.User != "" && (err != nil || me.Username != p.User) {
-			return fmt.Errorf("principal %s is to run as the Unix user %s, and this server is not that user: serve it by one of its own (examples/hosting/handrail@.service)", name, p.User)
+	if h.over == nil {
+		if err := h.serveable(); err != nil {
+			return err
 		}
 	}
 	var methods []auth.Method
@@ -180,14 +176,35 @@ func (h *hosting) admitPrincipals() error {
 		}
 		methods = append(methods, m)
 	}
-	h.host.Authenticate, h.host.Open = auth.First(methods...), h.open
-	return h.probe()
+	h.host.Authenticate, h.host.Open = auth.First(methods...), h.over
+	if h.over != nil {
+		return nil
+	}
+	h.host.Open = h.open
+	return h.probe(slices.Sorted(maps.Keys(c.Principals))[0])
+}
+
+// serveable refuses principals that this process cannot serve itself.
+func (h *hosting) serveable() error {
+	if os.Geteuid() == 0 {
+		_, _, err := h.c.Accounts()
+		return cmp.Or(err, errors.New("root serves nobody itself"))
+	}
+	if err := h.c.CheckPrincipals(); err != nil {
+		return err
+	}
+	me, err := user.Current()
+	for name, p := range h.c.Principals {
+		if p.User != "" && (err != nil || me.Username != p.User) {
+			return fmt.Errorf("principal %s is to run as the Unix user %s, and this server is not that user: start it as root with `http: {user: ...}`, or serve it by one of its own (examples/hosting)", name, p.User)
+		}
+	}
+	return nil
 }
 
 // probe refuses to serve where the sandbox does not keep principals apart.
-func (h *hosting) probe() error {
-	first := slices.Sorted(maps.Keys(h.c.Principals))[0]
-	t, err := h.open(first)
+func (h *hosting) probe(principal string) error {
+	t, err := h.open(principal)
 	if err != nil {
 		return err
 	}

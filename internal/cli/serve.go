@@ -1,13 +1,17 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
+	"os"
 	"os/signal"
 	"runtime"
+	"slices"
 	"syscall"
 
 	"handrail/guard/audit"
@@ -32,7 +36,10 @@ your own user). The address is printed. Where the configuration names principals
 (http: auth, principals), each is served in a workspace of its own; else the server
 is yours alone: it listens on this machine only, and wants the bearer token that it
 makes at its start and whose file it prints. --auth none leaves that out.
-SIGTERM lets running calls end.`,
+SIGTERM lets running calls end.
+
+As root, where every principal has a Unix user (user) and what listens has one
+(http: user), each principal is served by a process of its own user.`,
 	run: serve,
 }
 
@@ -40,6 +47,18 @@ SIGTERM lets running calls end.`,
 type serving struct {
 	listen, auth string
 	log          *slog.Logger
+	logging      []string // the flags about the log
+
+	// Of a part of a server that root started; nobody else names one.
+	part, principal, shown string
+	peer                   int // the user of the front
+	listener               net.Listener
+	over                   func(*mcpserver.Queue) func(principal string) (*mcpserver.Tenant, error) // how the front reaches principals
+}
+
+// address is where the server listens.
+func (o serving) address(c *config.Config) string {
+	return cmp.Or(o.listen, c.HTTP.Listen, config.DefaultListen)
 }
 
 func serve(s streams, args []string) (int, error) {
@@ -52,12 +71,22 @@ func serve(s streams, args []string) (int, error) {
 	f.StringVar(&chosen, "log-level", "", "")
 	f.StringVar(&o.listen, "listen", "", "")
 	f.StringVar(&o.auth, "auth", "", "")
+	f.StringVar(&o.part, "part", "", "")
+	f.StringVar(&o.principal, "principal", "", "")
+	f.StringVar(&o.shown, "shown", "", "")
+	f.IntVar(&o.peer, "peer", -1, "")
 	if _, err := f.operands(args, 0, 0); err != nil {
 		return 0, err
 	}
 	switch {
 	case *transport != "stdio" && *transport != "http":
 		return 0, usagef("--transport %s: want stdio or http", *transport)
+	case !slices.Contains(parts, o.part):
+		return 0, usagef("--part %s: there is none; `handrail serve` starts its parts itself", o.part)
+	case o.part == "" && (o.principal != "" || o.shown != "" || o.peer != -1):
+		return 0, usagef("--principal: principals are named in the configuration")
+	case o.part != "" && *transport != "http":
+		return 0, usagef("--part goes with --transport http")
 	case *transport == "stdio" && (o.listen != "" || o.auth != ""):
 		return 0, usagef("--listen and --auth go with --transport http")
 	case o.auth != "" && o.auth != "none":
@@ -72,6 +101,7 @@ func serve(s streams, args []string) (int, error) {
 			return 0, usagef("--log-level %s: want debug, info, warn or error", chosen)
 		}
 	}
+	o.logging = []string{"--log-format", *form, "--log-level", level.String()}
 	c, err := config.Load(*file, roots)
 	if err != nil {
 		return 0, err
@@ -84,7 +114,12 @@ func serve(s streams, args []string) (int, error) {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	if *transport == "http" {
+	switch {
+	case o.part != "":
+		return 0, s.part(ctx, c, o)
+	case *transport == "http" && os.Geteuid() == 0 && len(c.Principals) > 0 && c.HTTP.Auth.Configured():
+		return 0, s.keep(ctx, c, o)
+	case *transport == "http":
 		return 0, s.serveHTTP(ctx, c, o)
 	}
 	return 0, s.serveStdio(ctx, c, o)
