@@ -20,7 +20,7 @@ import (
 
 var approvalsCommand = subcommand{
 	name:  "approvals",
-	usage: "\n       handrail approvals list [--all] [--json]\n       handrail approvals show [--json] ID\n       handrail approvals approve [--session | --always [--for DURATION]] ID...\n       handrail approvals deny ID...",
+	usage: "\n       handrail approvals list [--all] [--json] [--config FILE] [--principal NAME]\n       handrail approvals show [--json] ID\n       handrail approvals approve [--session | --always [--for DURATION]] ID...\n       handrail approvals deny ID...",
 	short: "answer calls that wait for a person",
 	doc: `A call that needs a person's approval, brought by a client that cannot ask one,
 waits here. In a terminal, handrail approvals alone shows a live list: arrow keys
@@ -32,7 +32,10 @@ says. The agent must make the same call again: it then runs at once. A call that
 was changed is asked about anew.
 
 No command of an agent can do this: the guard denies it, and this program refuses
-to be started by one.`,
+to be started by one.
+
+--config names the configuration of a server. Where its principals have Unix users,
+each has a list of its own: --principal NAME (as root, or as that user).`,
 	run: approvals,
 }
 
@@ -44,8 +47,8 @@ type desk struct {
 	by    string
 }
 
-func openDesk(file string) (*desk, error) {
-	c, err := config.Load(file, nil)
+// openDesk opens that of a configuration, which may not be had.
+func openDesk(c *config.Config, err error) (*desk, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -61,6 +64,9 @@ func openDesk(file string) (*desk, error) {
 	d := &desk{store: st, log: log, by: "somebody"}
 	if u, err := user.Current(); err == nil {
 		d.by = u.Username
+	}
+	if by := os.Getenv(byVariable); by != "" {
+		d.by = by + " as " + d.by
 	}
 	return d, nil
 }
@@ -110,14 +116,14 @@ func approvals(s streams, args []string) (int, error) {
 	}
 	if len(args) == 0 || strings.HasPrefix(args[0], "-") {
 		f := newFlags("approvals")
-		file := f.String("config", "", "")
+		file, principal := f.String("config", "", ""), f.String("principal", "", "")
 		if _, err := f.operands(args, 0, 0); err != nil {
 			return 0, err
 		}
 		if !isTerminal(s.stdin) || !isTerminal(s.stdout) {
 			return 0, usagef("the live list needs a terminal; `handrail approvals list` does not")
 		}
-		d, err := openDesk(*file)
+		d, err := deskOf(*file, *principal)
 		if err != nil {
 			return 0, err
 		}
@@ -206,7 +212,7 @@ func described(w store.Waiting) string {
 
 func approvalsApprove(s streams, args []string) (int, error) {
 	f := newFlags("approvals approve")
-	file := f.String("config", "", "")
+	file, principal := f.String("config", "", ""), f.String("principal", "", "")
 	session, always, long := f.Bool("session", false, ""), f.Bool("always", false, ""), f.Duration("for", 0, "")
 	rest, err := f.operands(args, 1, -1)
 	if err != nil {
@@ -229,23 +235,23 @@ func approvalsApprove(s streams, args []string) (int, error) {
 			until = time.Now().Add(*long)
 		}
 	}
-	return s.answers(*file, rest, choice, until)
+	return s.answers(*file, *principal, rest, choice, until)
 }
 
 func approvalsDeny(s streams, args []string) (int, error) {
 	f := newFlags("approvals deny")
-	file := f.String("config", "", "")
+	file, principal := f.String("config", "", ""), f.String("principal", "", "")
 	rest, err := f.operands(args, 1, -1)
 	if err != nil {
 		return 0, err
 	}
-	return s.answers(*file, rest, elicit.Deny, time.Time{})
+	return s.answers(*file, *principal, rest, elicit.Deny, time.Time{})
 }
 
 // answers gives one answer to several calls. It stops at the first that cannot
 // be answered.
-func (s streams) answers(file string, ids []string, choice elicit.Choice, until time.Time) (int, error) {
-	d, err := openDesk(file)
+func (s streams) answers(file, principal string, ids []string, choice elicit.Choice, until time.Time) (int, error) {
+	d, err := deskOf(file, principal)
 	if err != nil {
 		return 0, err
 	}

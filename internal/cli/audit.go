@@ -14,12 +14,11 @@ import (
 	"time"
 
 	"handrail/guard/audit"
-	"handrail/internal/config"
 )
 
 var auditCommand = subcommand{
 	name:  "audit",
-	usage: "verify [--json] [--head HASH] [FILE]\n       handrail audit tail [-n N] [-f] [--json] [FILE]\n       handrail audit export [--since TIME] [--principal NAME] [FILE]",
+	usage: "verify [--json] [--head HASH] [--config FILE] [--principal NAME] [FILE]\n       handrail audit tail [-n N] [-f] [--json] [FILE]\n       handrail audit export [--since TIME] [--principal NAME] [FILE]",
 	short: "check or show the record of every decision",
 	doc: `verify checks that no line of the log was altered, removed, moved or added, and
 names the first that was (exit code 1). It prints the head, the hash of the last
@@ -33,7 +32,9 @@ those --since a time (2026-07-28, 2026-07-28T10:00:00Z, or 24h for the last day)
 those of one --principal. A log that grew went on in a new file (audit: rotate_size,
 rotate_age); verify and export read all of them, so keep them together.
 
-FILE is the log of the user's configuration where it is not given.`,
+FILE is the log of the user's configuration where it is not given, or of the one
+that --config names. Where principals have Unix users each has a log of its own,
+which --principal names too; without it, it is that of the server's front.`,
 	run: auditLog,
 }
 
@@ -55,7 +56,7 @@ func auditLog(s streams, args []string) (int, error) {
 
 func auditExport(s streams, args []string) (int, error) {
 	f := newFlags("audit export")
-	since, principal := f.String("since", "", ""), f.String("principal", "", "")
+	since, file, principal := f.String("since", "", ""), f.String("config", "", ""), f.String("principal", "", "")
 	rest, err := f.operands(args, 0, 1)
 	if err != nil {
 		return 0, err
@@ -64,7 +65,7 @@ func auditExport(s streams, args []string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	path, err := logPath(rest)
+	path, err := logPath(rest, *file, *principal, true)
 	if err != nil {
 		return 0, err
 	}
@@ -108,14 +109,18 @@ func timeOf(text string) (time.Time, error) {
 	return time.Time{}, usagef("--since %s: want a time as 2026-07-28, 2026-07-28T10:00:00Z or 24h", text)
 }
 
-// logPath is the log named on the command line, or that of the configuration.
-func logPath(rest []string) (string, error) {
+// logPath is the log named on the command line, or that of the configuration: of a
+// principal where each has one; one of all can only be searched for a principal.
+func logPath(rest []string, file, principal string, searched bool) (string, error) {
 	if len(rest) > 0 {
 		return rest[0], nil
 	}
-	c, err := config.Load("", nil)
+	c, err := seated(file, principal)
 	if err != nil {
 		return "", err
+	}
+	if principal != "" && c.HTTP.User == "" && !searched {
+		return "", usagef("--principal: this server keeps one log for all its principals (`handrail audit export --principal %s` searches it)", principal)
 	}
 	if _, err := os.Stat(c.AuditLog()); errors.Is(err, os.ErrNotExist) {
 		return "", nothingYet(c.AuditLog())
@@ -130,11 +135,12 @@ func nothingYet(path string) error {
 func auditVerify(s streams, args []string) (int, error) {
 	f := newFlags("audit verify")
 	asJSON, head := f.Bool("json", false, ""), f.String("head", "", "")
+	file, principal := f.String("config", "", ""), f.String("principal", "", "")
 	rest, err := f.operands(args, 0, 1)
 	if err != nil {
 		return 0, err
 	}
-	path, err := logPath(rest)
+	path, err := logPath(rest, *file, *principal, false)
 	if err != nil {
 		return 0, err
 	}
@@ -174,11 +180,12 @@ func auditVerify(s streams, args []string) (int, error) {
 func auditTail(s streams, args []string) (int, error) {
 	f := newFlags("audit tail")
 	asJSON, follow, n := f.Bool("json", false, ""), f.Bool("f", false, ""), f.Int("n", 20, "")
+	file, principal := f.String("config", "", ""), f.String("principal", "", "")
 	rest, err := f.operands(args, 0, 1)
 	if err != nil {
 		return 0, err
 	}
-	path, err := logPath(rest)
+	path, err := logPath(rest, *file, *principal, false)
 	if err != nil {
 		return 0, err
 	}

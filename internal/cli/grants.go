@@ -15,7 +15,7 @@ import (
 
 var grantsCommand = subcommand{
 	name:  "grants",
-	usage: "list [--all] [--json]\n       handrail grants show [--json] ID\n       handrail grants revoke ID...",
+	usage: "list [--all] [--json] [--config FILE] [--principal NAME]\n       handrail grants show [--json] ID\n       handrail grants revoke ID...",
 	short: "list and take back what was approved",
 	doc: `Lists the approvals that hold beyond the call they were given for: those given in
 handrail approvals, and every rule that was allowed always, with how often it
@@ -23,7 +23,10 @@ answered and when it ends. What was approved in a client for once or for the
 session lives in its server and is not listed.
 
 show prints what a rule covers, and how many of the last calls it would have.
-revoke ends a grant at once, for every server.`,
+revoke ends a grant at once, for every server.
+
+--config names the configuration of a server. Where its principals have Unix users,
+each has grants of its own: --principal NAME (as root, or as that user).`,
 	run: grants,
 }
 

@@ -175,7 +175,7 @@ func (p *past) add(r *audit.Record) {
 
 // whose is the configuration that a file makes, or under it that of a principal.
 func whose(file, principal string) (*config.Config, error) {
-	c, err := config.Load(file, nil)
+	c, err := ofPrincipal(file, principal)
 	if err != nil || principal == "" {
 		return c, err
 	}

@@ -34,14 +34,34 @@ func (s streams) act(command string, verbs []verb, args []string) (int, error) {
 }
 
 // desk parses args, as operands does, and opens the store of the configuration
-// that --config names.
+// that --config names; where principals have one each, that of --principal.
 func (f flags) desk(args []string, low, high int) (*desk, []string, error) {
+	file, principal := f.String("config", "", ""), f.String("principal", "", "")
+	rest, err := f.operands(args, low, high)
+	if err != nil {
+		return nil, nil, err
+	}
+	d, err := deskOf(*file, *principal)
+	return d, rest, err
+}
+
+// deskOf opens the store of a configuration: of one principal where each has one.
+func deskOf(file, principal string) (*desk, error) {
+	c, err := ofPrincipal(file, principal)
+	if err == nil && principal != "" && c.HTTP.User == "" {
+		err = usagef("--principal: this server keeps what is approved for all its principals together")
+	}
+	return openDesk(c, err)
+}
+
+// frontDesk is desk for what the server itself keeps: tokens.
+func (f flags) frontDesk(args []string, low, high int) (*desk, []string, error) {
 	file := f.String("config", "", "")
 	rest, err := f.operands(args, low, high)
 	if err != nil {
 		return nil, nil, err
 	}
-	d, err := openDesk(*file)
+	d, err := openDesk(seated(*file, ""))
 	return d, rest, err
 }
 
@@ -52,12 +72,17 @@ type listing[T any] struct {
 	find  func(s *store.Store, ctx context.Context, all bool) ([]T, error)
 	json  func(T) any    // nil: the record itself
 	line  func(T) string // columns, parted by tabs
+	front bool           // they are the server's own, no principal's
 }
 
 func (l listing[T]) run(s streams, args []string) (int, error) {
 	f := newFlags(l.name)
 	all, asJSON := f.Bool("all", false, ""), f.Bool("json", false, "")
-	d, _, err := f.desk(args, 0, 0)
+	open := f.desk
+	if l.front {
+		open = f.frontDesk
+	}
+	d, _, err := open(args, 0, 0)
 	if err != nil {
 		return 0, err
 	}

@@ -21,7 +21,8 @@ var tokenCommand = subcommand{
 	doc: `A token lets its bearer call the tools of a server that runs with --transport http,
 as one principal (default: the token's own name). create prints it, once: only its
 SHA-256 is kept. It ends after --expires (30d where nothing is said, at most
-365d), or when it is revoked, at once and on every server that shares the store.`,
+365d), or when it is revoked, at once and on every server that shares the store. --config names the server's
+configuration; where root starts the server, root does this too.`,
 	run: token,
 }
 
@@ -30,7 +31,7 @@ func token(s streams, args []string) (int, error) {
 }
 
 // tokens lists tokens.
-var tokens = listing[store.Token]{name: "token list", empty: "no tokens hold", find: (*store.Store).Tokens,
+var tokens = listing[store.Token]{name: "token list", empty: "no tokens hold", find: (*store.Store).Tokens, front: true,
 	line: func(t store.Token) string {
 		state := "until " + t.Expires.Format(time.DateTime)
 		switch {
@@ -69,7 +70,7 @@ func tokenCreate(s streams, args []string) (int, error) {
 	if err != nil || life < time.Minute || life > 365*24*time.Hour {
 		return 0, usagef("--expires %s: want 1m to 365d", *expires)
 	}
-	d, err := openDesk(*file)
+	d, err := openDesk(seated(*file, ""))
 	if err != nil {
 		return 0, err
 	}
@@ -89,7 +90,7 @@ func tokenCreate(s streams, args []string) (int, error) {
 
 func tokenRevoke(s streams, args []string) (int, error) {
 	f := newFlags("token revoke")
-	d, rest, err := f.desk(args, 1, -1)
+	d, rest, err := f.frontDesk(args, 1, -1)
 	if err != nil {
 		return 0, err
 	}

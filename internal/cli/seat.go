@@ -1,0 +1,59 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"handrail/internal/config"
+)
+
+// byVariable names who does as another Unix user what a command does, for the log.
+const byVariable = "HANDRAIL_BY"
+
+// seated is the configuration of a command that works on what a server keeps. As
+// root, where the server has Unix users, it is for the seat of a principal, or for
+// "" of the front; the program then goes on as the user of that seat, so that root
+// leaves no file there.
+func seated(file, principal string) (*config.Config, error) {
+	c, err := config.Load(file, nil)
+	if err != nil || c.HTTP.User == "" {
+		return c, err
+	}
+	me := os.Geteuid()
+	front, users, err := c.Accounts()
+	a := front
+	if err == nil && principal != "" {
+		var ok bool
+		if a, ok = users[principal]; !ok {
+			err = fmt.Errorf("%q is not among the principals", principal)
+		}
+	}
+	switch {
+	case err != nil && me != 0 && principal == "": // a user's own
+		return c, nil
+	case err != nil:
+		return nil, err
+	case me == int(a.UID):
+		c.Sit(principal)
+		return c, nil
+	case me == 0:
+		return nil, errors.Join(c.MakeSeats(front, users), become(c, a))
+	case principal == "":
+		return c, nil
+	}
+	return nil, fmt.Errorf("what is kept of %s belongs to the Unix user %s: do this as root or as that user", principal, a.Name)
+}
+
+// ofPrincipal is seated for commands that have no use for what the front keeps.
+func ofPrincipal(file, principal string) (*config.Config, error) {
+	if principal == "" && os.Geteuid() == 0 {
+		if c, err := config.Load(file, nil); err != nil || c.HTTP.User != "" {
+			if err == nil {
+				err = errors.New("each principal of this server has files of its own: say whose with --principal NAME")
+			}
+			return nil, err
+		}
+	}
+	return seated(file, principal)
+}
