@@ -56,7 +56,7 @@ func TestHostingCommandLines(t *testing.T) {
 	if out, err := exec.Command("go", "build", "-o", binary, "handrail").CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
-	for _, file := range []string{"Dockerfile", "handrail.service", "handrail@.service"} {
+	for _, file := range []string{"Dockerfile", "handrail.service", "handrail-users.service", "handrail@.service"} {
 		line := serve.FindString(textOf(t, "hosting/"+file))
 		args := regexp.MustCompile(`[^\s",\[\]]+`).FindAllString(line, -1)
 		if len(args) < 4 {
@@ -125,7 +125,7 @@ func TestCompose(t *testing.T) {
 func TestUnits(t *testing.T) {
 	analyze := testkit.Require(t, "systemd-analyze", "apt-get install systemd")
 	dir := t.TempDir()
-	for from, to := range map[string]string{"handrail.service": "handrail.service", "handrail@.service": "handrail@daemon.service"} {
+	for from, to := range map[string]string{"handrail.service": "handrail.service", "handrail-users.service": "handrail-users.service", "handrail@.service": "handrail@daemon.service"} {
 		text := strings.ReplaceAll(textOf(t, "hosting/"+from), "/usr/local/bin/handrail", "/bin/true")
 		unit := filepath.Join(dir, to)
 		if err := os.WriteFile(unit, []byte(text), 0o644); err != nil {

@@ -328,6 +328,26 @@ func TestSecretsStayIn(t *testing.T) {
 	}
 }
 
+// certificateOf makes a certificate of this machine and its key, PEM.
+func certificateOf(t *testing.T, serial int64) (cert, key string) {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &x509.Certificate{SerialNumber: big.NewInt(serial), DNSNames: []string{"localhost"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true}
+	der, err := x509.CreateCertificate(rand.Reader, c, c, private.Public(), private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})), string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: text}))
+}
+
 // TLS files that change are taken up by the next connection; broken ones leave
 // the old in force.
 func TestTLSReload(t *testing.T) {
@@ -336,24 +356,10 @@ func TestTLSReload(t *testing.T) {
 	pool := x509.NewCertPool()
 	certificate := func(serial int64) {
 		t.Helper()
-		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-		if err != nil {
-			t.Fatal(err)
-		}
-		c := &x509.Certificate{SerialNumber: big.NewInt(serial), DNSNames: []string{"localhost"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-			NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true}
-		der, err := x509.CreateCertificate(rand.Reader, c, c, key.Public(), key)
-		if err != nil {
-			t.Fatal(err)
-		}
-		private, err := x509.MarshalPKCS8PrivateKey(key)
-		if err != nil {
-			t.Fatal(err)
-		}
-		text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
-		pool.AppendCertsFromPEM(text)
-		tm.write("cert.pem", string(text))
-		tm.write("key.pem", string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})))
+		cert, key := certificateOf(t, serial)
+		pool.AppendCertsFromPEM([]byte(cert))
+		tm.write("cert.pem", cert)
+		tm.write("key.pem", key)
 	}
 	certificate(1)
 	tm.start()
@@ -369,7 +375,7 @@ func TestTLSReload(t *testing.T) {
 	if n := serial(); n != 1 {
 		t.Errorf("certificate %d", n)
 	}
-	tm.client.Transport = &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}
+	tm.client.Transport = &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}, ForceAttemptHTTP2: true} // as many clients do
 	if r := tm.session(alice).bash("echo encrypted"); r.Stdout != "encrypted\n" {
 		t.Errorf("%+v", r)
 	}

@@ -35,6 +35,7 @@ type team struct {
 	log    output
 	url    string
 	client *http.Client
+	root   bool // root starts it, and makes others of its parts
 }
 
 // teamOf makes the place of a server. WORK in the configuration stands for the
@@ -108,7 +109,7 @@ func (tm *team) command(args ...string) *exec.Cmd {
 	cmd := exec.Command(tm.bin, args...)
 	cmd.Dir = tm.dir
 	cmd.Env = []string{"HOME=" + tm.dir + "/home", "PATH=" + os.Getenv("PATH"), "DEPLOY_TOKEN=the-deploy-token-of-the-server"}
-	if os.Geteuid() == 0 {
+	if os.Geteuid() == 0 && !tm.root {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 	}
 	return cmd
