@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"handrail/internal/testkit"
+	"handrail/mcpserver/auth"
 )
 
 // clients returns the directory of the clients that nobody here wrote, and their
@@ -115,5 +116,5 @@ func TestConformanceAsServed(t *testing.T) {
 
 // anybody takes who sends no credential for alice: the suite sends none.
 func anybody(h *Host, _ *Options) {
-	h.Authenticate = func(*http.Request) (string, error) { return "alice", nil }
+	h.Authenticate = func(*http.Request) (auth.Caller, error) { return auth.Caller{Principal: "alice"}, nil }
 }

@@ -16,6 +16,8 @@ import (
 type Forward struct {
 	proxy   *httputil.ReverseProxy
 	running atomic.Int64
+	used    users // credentials
+	log     *slog.Logger
 }
 
 // NewForward makes one that opens a connection for each request: dial also starts
@@ -24,7 +26,7 @@ func NewForward(dial func(context.Context) (net.Conn, error), log *slog.Logger) 
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	return &Forward{proxy: &httputil.ReverseProxy{
+	return &Forward{log: log, proxy: &httputil.ReverseProxy{
 		FlushInterval: -1, // nothing waits
 		ErrorLog:      slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 		Transport: &http.Transport{
@@ -36,6 +38,9 @@ func NewForward(dial func(context.Context) (net.Conn, error), log *slog.Logger) 
 			r.Out.URL.Scheme, r.Out.URL.Host = "http", "principal"
 			r.Out.Host = r.In.Host
 			r.Out.Header = passed(r.Out.Header, "Content-Type", "Accept", "Origin", "Last-Event-Id", "User-Agent")
+			if name := credentialOf(r.In.Context()); name != "" {
+				r.Out.Header.Set(CredentialHeader, name)
+			}
 		},
 		ModifyResponse: func(r *http.Response) error {
 			r.Header = passed(r.Header, "Content-Type", "Cache-Control", "X-Accel-Buffering", "Allow")
@@ -72,6 +77,8 @@ func passed(h http.Header, names ...string) http.Header {
 func (f *Forward) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.running.Add(1)
 	defer f.running.Add(-1)
+	f.used.add(credentialOf(r.Context()))
+	heldBy(r.Context()).keep(func() bool { return true }) // the other process says what waits and what runs
 	f.proxy.ServeHTTP(w, r)
 }
 

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"handrail/mcpserver/auth"
@@ -30,6 +31,10 @@ func (h *Host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			http.Error(w, "the server failed while it handled this request", http.StatusInternalServerError)
 		}
 	}()
+	if h.Front && r.URL.Path == entrusted {
+		h.hear(r)
+		return
+	}
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	// Also of a request that is refused, the server reads the rest of the body.
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(h.wait().body))
@@ -106,19 +111,19 @@ func (h *Host) enter(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "this server serves nobody", http.StatusForbidden)
 		return
 	}
-	principal, err := h.Authenticate(r)
+	caller, err := h.Authenticate(r)
 	if err != nil {
 		h.refuse(w, r, err)
 		return
 	}
 	r.Header.Del("Authorization") // nothing behind this needs it
-	server, err := h.of(principal)
+	server, err := h.of(caller.Principal)
 	switch {
 	case errors.Is(err, errClosing):
 		http.Error(w, "the server is closing", http.StatusServiceUnavailable)
 		return
 	case err != nil:
-		h.log().Error("a principal cannot be served", "principal", principal, "err", err)
+		h.log().Error("a principal cannot be served", "principal", caller.Principal, "err", err)
 		http.Error(w, "this principal is not served", http.StatusForbidden)
 		return
 	}
@@ -126,7 +131,13 @@ func (h *Host) enter(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // streams may be silent for long
-	server.ServeHTTP(&patient{w, http.NewResponseController(w), h.wait().write}, r)
+	r, release := h.hold(r, caller)
+	defer release()
+	p := &patient{ResponseWriter: w, control: http.NewResponseController(w), wait: h.wait().write, hold: heldBy(r.Context())}
+	server.ServeHTTP(p, r)
+	if p.withdrawn() && !p.begun.Load() {
+		h.refuse(w, r, &auth.Refusal{Code: auth.InvalidToken, Err: errWithdrawn})
+	}
 }
 
 // refuse answers a request of which is not known who sends it. Why is for the
@@ -189,17 +200,37 @@ func (h *Host) body(w http.ResponseWriter, r *http.Request) bool {
 }
 
 // patient gives every write its time: a client that does not read is dropped,
-// one that waits for long is not.
+// one that waits for long is not. One whose credential holds no more gets nothing.
 type patient struct {
 	http.ResponseWriter
 	control *http.ResponseController
 	wait    time.Duration
+	hold    *hold
+	begun   atomic.Bool
+}
+
+func (p *patient) withdrawn() bool { return p.hold != nil && p.hold.ended.Load() }
+
+func (p *patient) WriteHeader(status int) {
+	if !p.withdrawn() {
+		p.begun.Store(true)
+		p.ResponseWriter.WriteHeader(status)
+	}
 }
 
 func (p *patient) Write(b []byte) (int, error) {
+	if p.withdrawn() {
+		return 0, errWithdrawn
+	}
+	p.begun.Store(true)
 	_ = p.control.SetWriteDeadline(time.Now().Add(p.wait))
 	return p.ResponseWriter.Write(b)
 }
 
-func (p *patient) Flush()                      { _ = p.control.Flush() }
+func (p *patient) Flush() {
+	if !p.withdrawn() {
+		_ = p.control.Flush()
+	}
+}
+
 func (p *patient) Unwrap() http.ResponseWriter { return p.ResponseWriter }

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -52,9 +54,16 @@ func (t *Tenant) sessions() int {
 type Host struct {
 	// Authenticate says who sends a request. An error is answered with 401.
 	Authenticate auth.Method
+	// Withdrawn names those of the credentials that hold no more although their time
+	// has not come: what runs on their behalf is ended. It is asked once a second
+	// while there is any such thing. Nil stands for a server that takes none back.
+	Withdrawn func(context.Context, []auth.Caller) (credentials []string, err error)
 	// Open makes the server of a principal, at its first request. An error is
 	// answered with 403: who is known need not be served.
 	Open func(principal string) (*Tenant, error)
+	// Front says that the front of the server sends all requests, and nobody else can:
+	// by which credential, in CredentialHeader, and when one holds no more.
+	Front bool
 	// Origins are browser origins (scheme://host[:port]) that may send requests,
 	// beside the server's own on loopback.
 	Origins []string
@@ -76,8 +85,9 @@ type Host struct {
 	Farewell time.Duration
 	Log      *slog.Logger
 
-	closing atomic.Bool
-	waits   waits
+	closing  atomic.Bool
+	waits    waits
+	standing standing
 
 	mu      sync.Mutex
 	tenants map[string]*tenant
@@ -218,16 +228,25 @@ func (h *Host) Sessions() int { return h.count((*Tenant).sessions) }
 
 // count adds up what f says of each principal's server.
 func (h *Host) count(f func(*Tenant) int) (n int) {
+	for _, t := range h.servers() {
+		n += f(t)
+	}
+	return n
+}
+
+// servers are those of the principals that came.
+func (h *Host) servers() (list []*Tenant) {
 	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, t := range h.tenants {
+	open := slices.Collect(maps.Values(h.tenants))
+	h.mu.Unlock()
+	for _, t := range open {
 		t.mu.Lock()
 		if t.Tenant != nil {
-			n += f(t.Tenant)
+			list = append(list, t.Tenant)
 		}
 		t.mu.Unlock()
 	}
-	return n
+	return list
 }
 
 // Handler serves the principal of s: /mcp, /sse and /message. Who may reach it

@@ -40,12 +40,12 @@ func host(t testing.TB, change func(*Host, *Options)) *hosted {
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
 	h := &hosted{t: t, roots: map[string]string{"alice": place(t), "bob": place(t)}}
 	o := Options{Version: "test", Homes: []string{"/nonexistent"}, Log: log}
-	h.Host = &Host{Log: log, Farewell: 5 * time.Second, Authenticate: func(r *http.Request) (string, error) {
+	h.Host = &Host{Log: log, Farewell: 5 * time.Second, Authenticate: func(r *http.Request) (auth.Caller, error) {
 		name, ok := strings.CutSuffix(strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "), "-token")
 		if _, known := h.roots[name]; !ok || !known {
-			return "", &auth.Refusal{Code: auth.InvalidToken, Err: errors.New("no such token")}
+			return auth.Caller{}, &auth.Refusal{Code: auth.InvalidToken, Err: errors.New("no such token")}
 		}
-		return name, nil
+		return auth.Caller{Principal: name}, nil
 	}}
 	if change != nil {
 		change(h.Host, &o)

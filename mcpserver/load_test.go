@@ -30,6 +30,7 @@ import (
 	"handrail/internal/config"
 	"handrail/internal/testkit"
 	"handrail/mcpserver"
+	"handrail/mcpserver/auth"
 )
 
 var (
@@ -54,12 +55,12 @@ type figures struct {
 func loaded(dir string) error {
 	var mu sync.Mutex
 	var took []time.Duration
-	h := &mcpserver.Host{Farewell: 5 * time.Second, Authenticate: func(r *http.Request) (string, error) {
+	h := &mcpserver.Host{Farewell: 5 * time.Second, Authenticate: func(r *http.Request) (auth.Caller, error) {
 		name := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
 		if name == "" {
-			return "", errors.New("nobody")
+			return auth.Caller{}, errors.New("nobody")
 		}
-		return name, nil
+		return auth.Caller{Principal: name}, nil
 	}}
 	h.Open = func(principal string) (*mcpserver.Tenant, error) {
 		c, err := config.Load("", []string{filepath.Join(dir, filepath.Base(principal))})

@@ -17,7 +17,7 @@ import (
 func TestPanicOverHTTPHarmsNothingElse(t *testing.T) {
 	h := host(t, func(h *Host, _ *Options) {
 		known := h.Authenticate
-		h.Authenticate = auth.Method(func(r *http.Request) (string, error) {
+		h.Authenticate = auth.Method(func(r *http.Request) (auth.Caller, error) {
 			if strings.HasPrefix(r.Header.Get("Authorization"), "Bearer boom") {
 				panic("boom")
 			}

@@ -150,7 +150,7 @@ func (s *Server) call(ctx context.Context, req mcp.CallToolRequest) (result *mcp
 		Input:     arguments(req),
 		Roots:     roots,
 		Session:   sessionID(ctx),
-		Principal: s.principal,
+		Principal: s.principal, Credential: credentialOf(ctx),
 		Client:    elicitmcp.ClientName(ctx),
 		Transport: transportOf(ctx),
 		Channel: &elicitmcp.Channel{Server: s.mcp, Book: s.book, Request: req,

@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 )
@@ -55,6 +57,12 @@ func (s *streams) count() int {
 	return len(s.open)
 }
 
+func (s *streams) all() []*wire {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Collect(maps.Values(s.open))
+}
+
 // close ends every stream.
 func (s *streams) close() {
 	s.mu.Lock()
@@ -73,6 +81,8 @@ func (s *Server) stream(rw http.ResponseWriter, r *http.Request) {
 	w := newWire(s, &events{to: rw, control: http.NewResponseController(rw)}, fail)
 	w.legacy = true
 	w.ctx = s.mcp.WithContext(ctx, w.sess)
+	w.used.add(credentialOf(ctx))
+	heldBy(ctx).keep(func() bool { return w.calls() > 0 || len(w.used.list()) > 0 }) // what a renewed one went on with
 	if !s.streams.add(w) {
 		http.Error(rw, "too many sessions are open", http.StatusServiceUnavailable)
 		return
@@ -115,7 +125,8 @@ func (s *Server) post(rw http.ResponseWriter, r *http.Request) {
 		http.Error(rw, "the message could not be read", http.StatusBadRequest)
 		return
 	}
-	w.take(frame{text: bytes.TrimSpace(body)})
+	w.used.add(credentialOf(r.Context()))
+	w.take(r.Context(), frame{text: bytes.TrimSpace(body)})
 	rw.WriteHeader(http.StatusAccepted)
 }
 

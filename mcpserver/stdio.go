@@ -49,6 +49,8 @@ type wire struct {
 	mu   sync.Mutex
 	open map[any]*request
 
+	used users // over HTTP
+
 	// over streamable HTTP: requests that are open, and when the last one ended
 	busy, seen atomic.Int64
 }
@@ -132,14 +134,14 @@ func (w *wire) read(in io.Reader) error {
 			case n.err != nil:
 				return fmt.Errorf("reading from the client: %w", n.err)
 			}
-			w.take(n.line)
+			w.take(w.ctx, n.line)
 		}
 	}
 }
 
-// take puts one message where it belongs. It never blocks: answers to our own
-// requests come through here too.
-func (w *wire) take(f frame) {
+// take puts one message where it belongs; by is on whose behalf it came. It never
+// blocks: answers to our own requests come through here too.
+func (w *wire) take(by context.Context, f frame) {
 	if f.long {
 		w.refuse(f.id(), mcp.INVALID_REQUEST, fmt.Sprintf("the message is longer than %d bytes", maxLine))
 		return
@@ -164,7 +166,7 @@ func (w *wire) take(f frame) {
 	case id == nil:
 		w.handle(w.ctx, f.text)
 	default:
-		w.start(id, m, f.text)
+		w.start(by, id, m, f.text)
 	}
 }
 
@@ -189,6 +191,13 @@ func (w *wire) admit(ctx context.Context, id any) (*request, *rpcError) {
 	return r, nil
 }
 
+// calls is how many requests are open.
+func (w *wire) calls() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.open)
+}
+
 // leave forgets a request that has ended.
 func (w *wire) leave(id any) {
 	w.mu.Lock()
@@ -197,14 +206,17 @@ func (w *wire) leave(id any) {
 }
 
 // start serves a request on its own goroutine.
-func (w *wire) start(id any, m message, text []byte) {
-	r, fault := w.admit(w.ctx, id)
+func (w *wire) start(by context.Context, id any, m message, text []byte) {
+	ctx, release := also(w.ctx, by)
+	r, fault := w.admit(ctx, id)
 	if fault != nil {
+		release()
 		w.refuse(m.ID, fault.Code, fault.Message)
 		return
 	}
 	go func() {
 		defer w.wg.Done()
+		defer release()
 		defer r.cancel()
 		response := w.serve(r.ctx, m.Method == string(mcp.MethodToolsCall), text, w.send)
 		w.leave(id)
@@ -218,6 +230,7 @@ func (w *wire) start(id any, m message, text []byte) {
 // is said and asked for it goes to send, all of it before serve returns.
 func (w *wire) serve(ctx context.Context, tool bool, text []byte, send func(any) error) any {
 	if tool {
+		heldBy(ctx).keep(func() bool { return true }) // it ends by itself, in time
 		select {
 		case w.slots <- struct{}{}:
 			defer func() { <-w.slots }()

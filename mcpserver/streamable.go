@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"maps"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -66,6 +68,8 @@ func (s *Server) visitor(rw http.ResponseWriter, r *http.Request) *wire {
 		http.Error(rw, "want "+server.HeaderKeySessionID, http.StatusBadRequest)
 	case w == nil:
 		http.Error(rw, "there is no such session", http.StatusNotFound)
+	default:
+		w.used.add(credentialOf(r.Context()))
 	}
 	return w
 }
@@ -101,6 +105,7 @@ func (s *Server) greet(x *exchange, r *http.Request, text []byte) {
 	ctx, fail := context.WithCancelCause(overTransport(context.WithoutCancel(r.Context()), "http"))
 	w := newWire(s, io.Discard, fail)
 	w.ctx = s.mcp.WithContext(ctx, w.sess)
+	w.used.add(credentialOf(ctx))
 	if !s.visits.add(w, s.end) {
 		fail(nil)
 		http.Error(x.rw, "too many sessions are open", http.StatusServiceUnavailable)
@@ -141,7 +146,7 @@ func (w *wire) exchange(x *exchange, r *http.Request, m message, id any, text []
 		x.accept()
 		return
 	}
-	req, fault := w.admit(w.ctx, id)
+	req, fault := w.admit(with(w.ctx, r.Context()), id)
 	if fault != nil {
 		x.refuse(m.ID, fault)
 		return
@@ -249,6 +254,12 @@ func (v *visits) count() int {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return len(v.open)
+}
+
+func (v *visits) all() []*wire {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return slices.Collect(maps.Values(v.open))
 }
 
 // close ends every session.

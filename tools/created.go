@@ -105,6 +105,13 @@ func (b *Toolbox) EndSession(session string) {
 	}
 }
 
+// Withdraw ends what runs in the background on behalf of a credential that holds
+// no more. Calls end with their contexts.
+func (b *Toolbox) Withdraw(credential string) { b.outputs.withdraw(credential) }
+
+// Credentials are those on behalf of which something runs in the background.
+func (b *Toolbox) Credentials() []string { return b.outputs.credentials() }
+
 // Close ends the sandboxes of every session.
 func (b *Toolbox) Close() error {
 	all := func(string) bool { return true }

@@ -29,6 +29,7 @@ func (c *Call) owner() string {
 // that the whole of it can be read, or of a job in the background.
 type output struct {
 	id, session, principal string
+	credential             string // see Call.Credential
 	owner                  string // see Call.owner
 	began                  time.Time
 	*ending
@@ -109,6 +110,37 @@ func (s *outputs) add(o *output) {
 	}
 }
 
+// withdraw ends the jobs that a credential started, and waits until they have.
+// What they wrote stays their session's.
+func (s *outputs) withdraw(credential string) {
+	s.mu.Lock()
+	var gone []*output
+	for _, o := range s.held {
+		if o.credential == credential && o.running() {
+			gone = append(gone, o)
+		}
+	}
+	s.mu.Unlock()
+	for _, o := range gone {
+		o.stop()
+	}
+	for _, o := range gone {
+		<-o.done
+	}
+}
+
+// credentials are those that started jobs which run.
+func (s *outputs) credentials() (list []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, o := range s.held {
+		if o.credential != "" && o.running() {
+			list = append(list, o.credential)
+		}
+	}
+	return list
+}
+
 // end ends the jobs of the sessions that match, waits until they have, and
 // drops all that was kept of those sessions.
 func (s *outputs) end(match func(session string) bool) {
@@ -140,7 +172,7 @@ func (o *output) close() {
 
 // output is what the call's command writes.
 func (j *job) output(e *ending) *output {
-	return &output{id: j.id, session: j.call.Session, principal: j.call.Principal, owner: j.call.owner(), began: j.began,
+	return &output{id: j.id, session: j.call.Session, principal: j.call.Principal, credential: j.call.Credential, owner: j.call.owner(), began: j.began,
 		ending: e, done: make(chan struct{}), stop: func() {}, read: map[string]int64{}}
 }
 

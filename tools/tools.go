@@ -86,8 +86,11 @@ type Call struct {
 	Roots     []string
 	Session   string
 	Principal string
-	Client    string // name and version of the client; for the audit
-	Transport string // "stdio", "run"
+	// Credential names that by which the principal is known; empty where it cannot
+	// end before the session does. Jobs end with it (Withdraw).
+	Credential string
+	Client     string // name and version of the client; for the audit
+	Transport  string // "stdio", "run"
 	// Channel reaches a person; nil means nobody can be asked.
 	Channel elicit.Channel
 	// Progress, where not nil, is told how a long call goes on, at most twice

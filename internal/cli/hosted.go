@@ -28,6 +28,7 @@ import (
 // hosting is a server over HTTP as it is put together.
 type hosting struct {
 	c      *config.Config
+	names  func(principal string) bool // whether it is served still
 	shared *config.Shared
 	log    *slog.Logger
 	queue  mcpserver.Places
@@ -117,7 +118,7 @@ func (h *hosting) admit(address, flag string) error {
 		return h.admitPrincipals()
 	}
 	h.host.Open = h.openOwn
-	h.host.Authenticate = func(*http.Request) (string, error) { return "local", nil }
+	h.host.Authenticate = func(*http.Request) (auth.Caller, error) { return auth.Caller{Principal: "local"}, nil }
 	if flag == "none" {
 		h.log.Warn("every program on this machine can call the tools: --auth none")
 	}
@@ -145,6 +146,7 @@ func (h *hosting) encrypt(address string, here bool) (err error) {
 // admitPrincipals knows callers as the configuration says.
 func (h *hosting) admitPrincipals() error {
 	c := h.c
+	h.names = c.Served()
 	if h.over == nil {
 		if err := h.serveable(); err != nil {
 			return err
@@ -160,7 +162,7 @@ func (h *hosting) admitPrincipals() error {
 		}))
 	}
 	if c.HTTP.Auth.Tokens {
-		methods = append(methods, auth.Tokens(h.shared.Store.Bearer))
+		methods = append(methods, auth.Tokens(h.bearer))
 	}
 	if provider := c.HTTP.Auth.OIDC; provider.Issuer != "" {
 		o := auth.OIDC{Issuer: provider.Issuer, Audience: provider.Audience, Scopes: provider.Scopes, Claim: provider.Claim, Algorithms: provider.Algorithms,
@@ -176,7 +178,8 @@ func (h *hosting) admitPrincipals() error {
 		}
 		methods = append(methods, m)
 	}
-	h.host.Authenticate, h.host.Open = auth.First(methods...), h.over
+	h.host.Authenticate, h.host.Open = h.served(auth.First(methods...)), h.over
+	h.host.Withdrawn = h.withdrawn
 	if h.over != nil {
 		return nil
 	}
@@ -266,11 +269,11 @@ func (h *hosting) ownToken() error {
 	if _, err := fmt.Fprintln(f, token); err != nil {
 		return errors.Join(err, f.Close())
 	}
-	h.host.Authenticate = auth.Tokens(func(_ context.Context, sum [sha256.Size]byte) (string, error) {
+	h.host.Authenticate = auth.Tokens(func(_ context.Context, sum [sha256.Size]byte) (auth.Caller, error) {
 		if subtle.ConstantTimeCompare(sum[:], want[:]) != 1 {
-			return "", errors.New("not the token of this server")
+			return auth.Caller{}, errors.New("not the token of this server")
 		}
-		return "local", nil
+		return auth.Caller{Principal: "local"}, nil
 	})
 	h.said = append(h.said, "bearer token in "+file)
 	return f.Close()

@@ -15,6 +15,7 @@ import (
 
 	"handrail/internal/config"
 	"handrail/mcpserver"
+	"handrail/mcpserver/auth"
 	"handrail/mcpserver/link"
 )
 
@@ -58,8 +59,10 @@ func (h *hosting) work(ctx context.Context, o serving) error {
 	}
 	h.queue = &mcpserver.RemoteQueue{Dial: end.Dial}
 	l := c.HTTP.Limits
-	h.host = &mcpserver.Host{Names: c.HTTP.Names, Origins: c.HTTP.Origins, MaxBody: int64(l.Body) << 20, Farewell: l.Farewell, Log: o.log, Open: h.open,
-		Authenticate: func(*http.Request) (string, error) { return o.principal, nil }} // only the front can send
+	h.host = &mcpserver.Host{Names: c.HTTP.Names, Origins: c.HTTP.Origins, MaxBody: int64(l.Body) << 20, Farewell: l.Farewell, Log: o.log, Open: h.open, Front: true,
+		Authenticate: func(r *http.Request) (auth.Caller, error) { // only the front can send
+			return auth.Caller{Principal: o.principal, Credential: r.Header.Get(mcpserver.CredentialHeader)}, nil
+		}}
 	if err = h.host.Serve(ctx, end, nil); ctx.Err() == nil {
 		err = fmt.Errorf("the front has gone: %w", err)
 	}

@@ -249,11 +249,25 @@ func (s *Store) fault(err error) error {
 	return fmt.Errorf("store: %s: %w", s.place, err)
 }
 
-// tx is a transaction in which ? stands for each argument.
+// look is do where f reads in one statement: it takes no lock, so it waits for
+// nobody who writes.
+func (s *Store) look(ctx context.Context, f func(*tx) error) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	return s.fault(s.patient(ctx, func(ctx context.Context) error { return f(&tx{s.db, ctx, s.pg}) }))
+}
+
+// tx is a transaction, or the database, in which ? stands for each argument.
 type tx struct {
-	*sql.Tx
+	asked
 	ctx context.Context
 	pg  bool
+}
+
+type asked interface {
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
 func (t *tx) exec(query string, args ...any) (changed int64, err error) {

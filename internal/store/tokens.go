@@ -86,29 +86,45 @@ func (s *Store) RevokeToken(ctx context.Context, name string) error {
 	})
 }
 
-// Bearer returns whose token has this SHA-256. An error says that there is none,
-// or that the store cannot tell.
-func (s *Store) Bearer(ctx context.Context, sum [sha256.Size]byte) (principal string, err error) {
-	err = s.do(ctx, func(x *tx) error {
-		var id string
-		var expires, revoked, used int64
+// Bearer returns the token that has this SHA-256: its ID, Principal and Expires.
+// An error says that there is none that holds, or that the store cannot tell. It
+// is asked at every request, so it does not wait for those who write.
+func (s *Store) Bearer(ctx context.Context, sum [sha256.Size]byte) (t Token, err error) {
+	var expires, revoked, used int64
+	err = s.look(ctx, func(x *tx) error {
 		row := x.row("SELECT id, principal, expires, revoked, last_used FROM handrail_tokens WHERE sum = ?", hex.EncodeToString(sum[:]))
-		if err := row.Scan(&id, &principal, &expires, &revoked, &used); err != nil {
-			return fmt.Errorf("no such token: %w", err)
-		}
-		now := s.now()
-		if revoked != 0 || !timeOf(expires).After(now) {
-			principal = ""
-			return fmt.Errorf("token %s has ended", id)
-		}
-		if now.Sub(timeOf(used)) < time.Minute {
-			return nil
-		}
-		_, err := x.exec("UPDATE handrail_tokens SET last_used = ? WHERE id = ?", millis(now), id)
-		return err
+		return row.Scan(&t.ID, &t.Principal, &expires, &revoked, &used)
 	})
 	if err != nil {
-		return "", err
+		return Token{}, fmt.Errorf("no such token: %w", err)
 	}
-	return principal, nil
+	now := s.now()
+	if t.Expires = timeOf(expires); revoked != 0 || !t.Expires.After(now) {
+		return Token{}, fmt.Errorf("token %s has ended", t.ID)
+	}
+	if now.Sub(timeOf(used)) >= time.Minute {
+		err = s.do(ctx, func(x *tx) error {
+			_, err := x.exec("UPDATE handrail_tokens SET last_used = ? WHERE id = ?", millis(now), t.ID)
+			return err
+		})
+	}
+	if err != nil {
+		return Token{}, err
+	}
+	return t, nil
+}
+
+// Holding returns the ids of the tokens that hold now.
+func (s *Store) Holding(ctx context.Context) (ids map[string]bool, err error) {
+	err = s.look(ctx, func(x *tx) error {
+		ids = map[string]bool{}
+		rows, err := x.rows("SELECT id FROM handrail_tokens WHERE revoked = 0 AND expires > ?", millis(s.now()))
+		return each(rows, err, func() error {
+			var id string
+			err := rows.Scan(&id)
+			ids[id] = true
+			return err
+		})
+	})
+	return ids, err
 }

@@ -26,19 +26,19 @@ func TestTokens(t *testing.T) {
 		if _, err := s.AddToken(t.Context(), Token{Name: "laptop", Principal: "bob", Expires: now.Add(time.Hour)}, sha256.Sum256(nil)); err == nil || !strings.Contains(err.Error(), "another name") {
 			t.Errorf("a name twice: %v", err)
 		}
-		if who, err := elsewhere.Bearer(t.Context(), sum); who != "alice" || err != nil {
-			t.Errorf("%q, %v", who, err)
+		if who, err := elsewhere.Bearer(t.Context(), sum); who.Principal != "alice" || err != nil {
+			t.Errorf("%+v, %v", who, err)
 		}
-		if who, err := elsewhere.Bearer(t.Context(), sha256.Sum256([]byte("guess"))); who != "" || err == nil {
-			t.Errorf("%q, %v", who, err)
+		if who, err := elsewhere.Bearer(t.Context(), sha256.Sum256([]byte("guess"))); who != (Token{}) || err == nil {
+			t.Errorf("%+v, %v", who, err)
 		}
 		list, err := s.Tokens(t.Context(), false)
 		if err != nil || len(list) != 1 || list[0].ID != made.ID || !list[0].LastUsed.Equal(now) || !list[0].Expires.Equal(made.Expires) {
 			t.Errorf("%+v, %v", list, err)
 		}
 		now = now.Add(time.Hour)
-		if who, err := s.Bearer(t.Context(), sum); who != "" || err == nil {
-			t.Errorf("expired: %q, %v", who, err)
+		if who, err := s.Bearer(t.Context(), sum); who != (Token{}) || err == nil {
+			t.Errorf("expired: %+v, %v", who, err)
 		}
 		again := sha256.Sum256([]byte("another"))
 		if _, err := s.AddToken(t.Context(), Token{Name: "laptop", Principal: "alice", Expires: now.Add(time.Hour)}, again); err != nil {
@@ -47,8 +47,8 @@ func TestTokens(t *testing.T) {
 		if err := elsewhere.RevokeToken(t.Context(), "laptop"); err != nil {
 			t.Error(err)
 		}
-		if who, err := s.Bearer(t.Context(), again); who != "" || err == nil {
-			t.Errorf("revoked: %q, %v", who, err)
+		if who, err := s.Bearer(t.Context(), again); who != (Token{}) || err == nil {
+			t.Errorf("revoked: %+v, %v", who, err)
 		}
 		if err := s.RevokeToken(t.Context(), "laptop"); !errors.Is(err, ErrGone) {
 			t.Errorf("twice: %v", err)

@@ -1,6 +1,6 @@
-// Package auth says who sends an HTTP request: by a bearer token of our own, an
-// access token of an OpenID provider, or a client certificate. It decides
-// nothing about what the principal may do.
+// Package auth says who sends an HTTP request, by what, and until when that
+// holds: a bearer token of our own, an access token of an OpenID provider, or a
+// client certificate. It decides nothing about what the principal may do.
 package auth
 
 import (
@@ -10,13 +10,29 @@ import (
 	"crypto/x509"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
+	"time"
 )
+
+// Caller is who sends a request, and by which credential.
+type Caller struct {
+	Principal string
+	// Credential names the credential among all of them, and is of no use to who
+	// reads it. Empty stands for one that cannot end before the server does.
+	Credential string
+	// Ends is when the credential ends by itself; zero: never.
+	Ends time.Time
+	// Renewed says that clients get another one of this kind in time and go on with
+	// that, as with the access tokens of OAuth: its end is not that of what its
+	// bearer may do, only of what it opens.
+	Renewed bool
+}
 
 // Method is one way to tell who sends a request. The error is a *Refusal; one
 // that is ErrNone says that the request carries no credential of this kind.
-type Method func(*http.Request) (principal string, err error)
+type Method func(*http.Request) (Caller, error)
 
 // ErrNone says that a request carries no credential.
 var ErrNone = errors.New("no credential")
@@ -45,17 +61,20 @@ func invalid(err error) error { return &Refusal{Code: InvalidToken, Err: err} }
 // First asks the methods in turn: the first that finds a credential of its kind
 // decides. Without methods nobody is known.
 func First(methods ...Method) Method {
-	return func(r *http.Request) (string, error) {
+	return func(r *http.Request) (Caller, error) {
 		for _, m := range methods {
-			principal, err := m(r)
-			if err == nil && principal == "" {
+			c, err := m(r)
+			if err == nil && c.Principal == "" {
 				err = invalid(errors.New("the credential names nobody"))
 			}
-			if err == nil || !errors.Is(err, ErrNone) {
-				return principal, err
+			if err == nil {
+				return c, nil
+			}
+			if !errors.Is(err, ErrNone) {
+				return Caller{}, err
 			}
 		}
-		return "", none()
+		return Caller{}, none()
 	}
 }
 
@@ -71,23 +90,23 @@ func NewToken() (token string, sum [sha256.Size]byte) {
 	return token, sha256.Sum256([]byte(token))
 }
 
-// Tokens knows the principals of our tokens. lookup gets the SHA-256 of a token:
+// Tokens knows the bearers of our tokens. lookup gets the SHA-256 of a token:
 // what is kept of a token must not be one, and a comparison of hashes tells a
 // guesser nothing.
-func Tokens(lookup func(ctx context.Context, sum [sha256.Size]byte) (principal string, err error)) Method {
-	return func(r *http.Request) (string, error) {
+func Tokens(lookup func(ctx context.Context, sum [sha256.Size]byte) (Caller, error)) Method {
+	return func(r *http.Request) (Caller, error) {
 		token, err := bearer(r)
 		if err != nil {
-			return "", err
+			return Caller{}, err
 		}
 		if !strings.HasPrefix(token, tokenPrefix) {
-			return "", none()
+			return Caller{}, none()
 		}
-		principal, err := lookup(r.Context(), sha256.Sum256([]byte(token)))
+		c, err := lookup(r.Context(), sha256.Sum256([]byte(token)))
 		if err != nil {
-			return "", invalid(err)
+			return Caller{}, invalid(err)
 		}
-		return principal, nil
+		return c, nil
 	}
 }
 
@@ -114,17 +133,39 @@ func bearer(r *http.Request) (string, error) {
 // Certificates knows the principals of client certificates, which the listener
 // must have verified. name maps the names of a certificate (SAN: mail addresses,
 // DNS names, URIs, each as written) to a principal; empty means that it has none.
+// A connection can outlive the certificate that it was opened with: so each
+// request asks for its times again.
 func Certificates(name func(sans []string) string) Method {
-	return func(r *http.Request) (string, error) {
+	return func(r *http.Request) (Caller, error) {
 		if r.TLS == nil || len(r.TLS.VerifiedChains) == 0 || len(r.TLS.VerifiedChains[0]) == 0 {
-			return "", none()
+			return Caller{}, none()
 		}
-		principal := name(names(r.TLS.VerifiedChains[0][0]))
+		own, ends := r.TLS.VerifiedChains[0][0], chainEnds(r.TLS.VerifiedChains)
+		if !ends.After(time.Now()) {
+			return Caller{}, invalid(errors.New("the certificate has expired"))
+		}
+		principal := name(names(own))
 		if principal == "" {
-			return "", invalid(errors.New("the certificate is no principal's"))
+			return Caller{}, invalid(errors.New("the certificate is no principal's"))
 		}
-		return principal, nil
+		return Caller{Principal: principal, Credential: fmt.Sprintf("certificate %x", sha256.Sum256(own.Raw)), Ends: ends}, nil
 	}
+}
+
+// chainEnds is when the last of the chains has a certificate that has ended.
+func chainEnds(chains [][]*x509.Certificate) (last time.Time) {
+	for _, chain := range chains {
+		var ends time.Time
+		for _, c := range chain {
+			if ends.IsZero() || c.NotAfter.Before(ends) {
+				ends = c.NotAfter
+			}
+		}
+		if ends.After(last) {
+			last = ends
+		}
+	}
+	return last
 }
 
 func names(c *x509.Certificate) []string {

@@ -44,12 +44,12 @@ func TestTokens(t *testing.T) {
 		t.Fatalf("%q %q", token, other)
 	}
 	asked := 0
-	who := First(Tokens(func(_ context.Context, s [sha256.Size]byte) (string, error) {
+	who := First(Tokens(func(_ context.Context, s [sha256.Size]byte) (Caller, error) {
 		asked++
 		if s == sum {
-			return "alice", nil
+			return Caller{Principal: "alice"}, nil
 		}
-		return "", errors.New("unknown")
+		return Caller{}, errors.New("unknown")
 	}))
 	for header, want := range map[string]string{
 		"Bearer " + token: "", "bearer " + token: "",
@@ -57,15 +57,16 @@ func TestTokens(t *testing.T) {
 		"Bearer " + token + " " + other: InvalidToken, "Bearer " + token + ",": InvalidToken, "Bearer ": InvalidToken,
 		"Bearer hrt_" + strings.Repeat("a", 1<<20): InvalidToken,
 	} {
-		principal, err := who(request(header))
+		caller, err := who(request(header))
+		principal := caller.Principal
 		if want == "" && (err != nil || principal != "alice") || want != "" && (code(err) != want || principal != "") {
 			t.Errorf("%.60q: %q, %v", header, principal, err)
 		}
 	}
 	for _, r := range []*http.Request{request(), request("Basic " + token), request(token), request("Bearer sometoken"),
 		httptest.NewRequest("POST", "/mcp?access_token="+token, nil)} {
-		if principal, err := who(r); !errors.Is(err, ErrNone) || principal != "" || code(err) != "" {
-			t.Errorf("%v %v: %q, %v", r.URL, r.Header, principal, err)
+		if principal, err := who(r); !errors.Is(err, ErrNone) || principal != (Caller{}) || code(err) != "" {
+			t.Errorf("%v %v: %v, %v", r.URL, r.Header, principal, err)
 		}
 	}
 	if _, err := who(request("Bearer "+token, "Bearer "+token)); code(err) != InvalidToken {
@@ -74,7 +75,7 @@ func TestTokens(t *testing.T) {
 	if _, err := First()(request("Bearer " + token)); err == nil {
 		t.Error("without methods somebody is known")
 	}
-	if _, err := First(func(*http.Request) (string, error) { return "", nil })(request()); err == nil {
+	if _, err := First(func(*http.Request) (Caller, error) { return Caller{}, nil })(request()); err == nil {
 		t.Error("nobody is known")
 	}
 	if asked == 0 {
@@ -156,13 +157,17 @@ func TestOIDC(t *testing.T) {
 		{"without a subject", sign(claims("sub", "")), InvalidToken},
 		{"nobody here", sign(claims("sub", `"auth0|mallory"`)), InsufficientScope},
 	} {
-		principal, err := method(request("Bearer " + c.token))
+		caller, err := method(request("Bearer " + c.token))
+		principal := caller.Principal
 		got := principal
 		if err != nil {
 			got = code(err)
 		}
-		if got != c.want || err != nil && principal != "" {
-			t.Errorf("%s: %q, %v; want %s", c.what, principal, err, c.want)
+		if got != c.want || err != nil && caller != (Caller{}) {
+			t.Errorf("%s: %+v, %v; want %s", c.what, caller, err, c.want)
+		}
+		if err == nil && (!caller.Renewed || caller.Credential == "" || strings.Contains(caller.Credential, c.token) || caller.Ends.After(time.Unix(now, 0).Add(time.Minute+skew))) {
+			t.Errorf("%s: %+v", c.what, caller)
 		}
 	}
 	if _, err := method(request()); !errors.Is(err, ErrNone) {
@@ -190,12 +195,12 @@ func TestProviderDown(t *testing.T) {
 	p := &provider{OIDC: OIDC{Issuer: srv.URL, Audience: "a", Client: srv.Client(), Algorithms: []string{oidc.RS256}, Principal: func(s string) string { return s }}}
 	token := oidctest.SignIDToken(key, "k", oidc.RS256, fmt.Sprintf(`{"iss":%q,"aud":"a","sub":"x","exp":%d}`, srv.URL, time.Now().Unix()+60))
 	if who, err := p.who(request("Bearer " + token)); err == nil || code(err) != "" {
-		t.Errorf("%q, %v", who, err)
+		t.Errorf("%v, %v", who, err)
 	}
 	up = true
 	p.tried = time.Time{}
-	if who, err := p.who(request("Bearer " + token)); who != "x" {
-		t.Errorf("%q, %v", who, err)
+	if who, err := p.who(request("Bearer " + token)); who.Principal != "x" {
+		t.Errorf("%v, %v", who, err)
 	}
 	for _, o := range []OIDC{{}, {Issuer: "x", Audience: "y"}, {Issuer: "x", Audience: "y", Principal: func(string) string { return "" }, Algorithms: []string{"HS256"}},
 		{Issuer: "x", Audience: "y", Principal: func(string) string { return "" }, Algorithms: []string{"none"}}} {

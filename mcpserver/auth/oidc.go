@@ -2,6 +2,7 @@ package auth
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -99,50 +100,50 @@ type claims struct {
 	Scp       json.RawMessage `json:"scp"`
 }
 
-func (p *provider) who(r *http.Request) (string, error) {
+func (p *provider) who(r *http.Request) (Caller, error) {
 	raw, err := bearer(r)
 	if err != nil {
-		return "", err
+		return Caller{}, err
 	}
 	if err := accessToken(raw); err != nil {
-		return "", invalid(err)
+		return Caller{}, invalid(err)
 	}
 	verifier, err := p.ready(r.Context())
 	if err != nil {
-		return "", &Refusal{Err: err} // nothing is wrong with the token
+		return Caller{}, &Refusal{Err: err} // nothing is wrong with the token
 	}
 	token, err := verifier.Verify(r.Context(), raw)
 	if err != nil {
-		return "", invalid(err)
+		return Caller{}, invalid(err)
 	}
 	var c claims
 	if err := token.Claims(&c); err != nil {
-		return "", invalid(err)
+		return Caller{}, invalid(err)
 	}
 	if err := c.current(time.Now()); err != nil {
-		return "", invalid(err)
+		return Caller{}, invalid(err)
 	}
 	for _, s := range p.Scopes {
 		if !slices.Contains(c.scopes(), s) {
-			return "", &Refusal{Code: InsufficientScope, Scope: strings.Join(p.Scopes, " "), Err: fmt.Errorf("the token lacks the scope %s", s)}
+			return Caller{}, &Refusal{Code: InsufficientScope, Scope: strings.Join(p.Scopes, " "), Err: fmt.Errorf("the token lacks the scope %s", s)}
 		}
 	}
 	name := token.Subject
 	if p.Claim != "" && p.Claim != "sub" {
 		var all map[string]any
 		if err := token.Claims(&all); err != nil {
-			return "", invalid(err)
+			return Caller{}, invalid(err)
 		}
 		name, _ = all[p.Claim].(string)
 	}
 	if name == "" {
-		return "", invalid(errors.New("the token does not name its subject"))
+		return Caller{}, invalid(errors.New("the token does not name its subject"))
 	}
 	principal := p.Principal(name)
 	if principal == "" {
-		return "", &Refusal{Code: InsufficientScope, Scope: strings.Join(p.Scopes, " "), Err: fmt.Errorf("%.100q is no principal here", name)}
+		return Caller{}, &Refusal{Code: InsufficientScope, Scope: strings.Join(p.Scopes, " "), Err: fmt.Errorf("%.100q is no principal here", name)}
 	}
-	return principal, nil
+	return Caller{Principal: principal, Credential: fmt.Sprintf("access token %x", sha256.Sum256([]byte(raw))), Ends: c.ends(), Renewed: true}, nil
 }
 
 // current checks the token's times. One without an end is none.
@@ -150,13 +151,16 @@ func (c claims) current(now time.Time) error {
 	switch {
 	case c.Expires == nil:
 		return errors.New("the token does not expire")
-	case now.Add(-skew).After(time.Unix(int64(*c.Expires), 0)):
+	case !now.Before(c.ends()):
 		return errors.New("the token has expired")
 	case c.NotBefore != nil && now.Add(skew).Before(time.Unix(int64(*c.NotBefore), 0)):
 		return errors.New("the token is not valid yet")
 	}
 	return nil
 }
+
+// ends is when a token is taken no more.
+func (c claims) ends() time.Time { return time.Unix(int64(*c.Expires), 0).Add(skew) }
 
 // scopes are those of the claim scope (RFC 8693), or of scp.
 func (c claims) scopes() []string {

@@ -43,7 +43,10 @@ func (a *authority) issue(c *x509.Certificate) (*x509.Certificate, *ecdsa.Privat
 	}
 	a.n++
 	c.SerialNumber, c.Subject = big.NewInt(a.n), pkix.Name{CommonName: fmt.Sprint("n", a.n)}
-	c.NotBefore, c.NotAfter = time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
+	c.NotBefore = time.Now().Add(-time.Hour)
+	if c.NotAfter.IsZero() {
+		c.NotAfter = time.Now().Add(time.Hour)
+	}
 	parent, signer := a.cert, a.key
 	if parent == nil {
 		parent, signer = c, key
@@ -104,8 +107,8 @@ func TestCertificates(t *testing.T) {
 		return ""
 	}))
 	srv := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		principal, err := who(r)
-		fmt.Fprintf(w, "%s %s", principal, code(err))
+		caller, err := who(r)
+		fmt.Fprintf(w, "%s %s", caller.Principal, code(err))
 	})}
 	go srv.Serve(l)
 	defer srv.Close()
@@ -137,6 +140,26 @@ func TestCertificates(t *testing.T) {
 			t.Errorf("%s: %q, want %q", what, got, c.want)
 		}
 	}
+
+	// A connection that stays open does not outlive its certificate.
+	short, key := ours.issue(&x509.Certificate{EmailAddresses: []string{"alice@example.org"}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}, NotAfter: time.Now().Add(3 * time.Second)})
+	pool := x509.NewCertPool()
+	pool.AddCert(ours.cert)
+	kept := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, Certificates: []tls.Certificate{{Certificate: [][]byte{short.Raw}, PrivateKey: key}}}}}
+	defer kept.CloseIdleConnections()
+	over := func() string {
+		res, err := kept.Get("https://" + l.Addr().String())
+		if err != nil {
+			return err.Error()
+		}
+		defer res.Body.Close()
+		text, _ := io.ReadAll(res.Body)
+		return string(text)
+	}
+	if got := over(); got != "alice no refusal" {
+		t.Fatalf("before it ends: %q", got)
+	}
+	eventually(t, "the end of a certificate", func() bool { return over() == " "+InvalidToken })
 
 	// A change is taken up by the next connection; what cannot be used leaves the
 	// old files in force.
