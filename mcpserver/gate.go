@@ -111,6 +111,7 @@ func (h *Host) enter(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "this server serves nobody", http.StatusForbidden)
 		return
 	}
+	came := time.Now()
 	caller, err := h.Authenticate(r)
 	if err != nil {
 		h.refuse(w, r, err)
@@ -131,7 +132,7 @@ func (h *Host) enter(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // streams may be silent for long
-	r, release := h.hold(r, caller)
+	r, release := h.hold(r, caller, came)
 	defer release()
 	p := &patient{ResponseWriter: w, control: http.NewResponseController(w), wait: h.wait().write, hold: heldBy(r.Context())}
 	server.ServeHTTP(p, r)

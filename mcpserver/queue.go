@@ -32,10 +32,11 @@ type line struct {
 // ErrFull is what Enter returns where too many calls of a principal wait.
 var ErrFull = errors.New("too many calls of yours wait already")
 
-// Enter waits for a place, for as long as ctx lives. Leave gives it back.
-func (q *Queue) Enter(ctx context.Context, principal string) error {
+// Enter waits for a place, for as long as ctx lives, and says whether it had to.
+// Leave gives the place back.
+func (q *Queue) Enter(ctx context.Context, principal string) (waited bool, err error) {
 	if q == nil {
-		return nil
+		return false, nil
 	}
 	q.mu.Lock()
 	if q.of == nil {
@@ -50,11 +51,11 @@ func (q *Queue) Enter(ctx context.Context, principal string) error {
 		q.running++
 		l.running++
 		q.mu.Unlock()
-		return nil
+		return false, nil
 	}
 	if len(l.waiting) >= q.Waiting {
 		q.mu.Unlock()
-		return ErrFull
+		return false, ErrFull
 	}
 	place := make(chan struct{})
 	if !slices.Contains(q.turn, l) {
@@ -64,13 +65,13 @@ func (q *Queue) Enter(ctx context.Context, principal string) error {
 	q.mu.Unlock()
 	select {
 	case <-place:
-		return nil
+		return true, nil
 	case <-ctx.Done():
 	}
 	if !q.withdraw(l, place) { // it had been given the place meanwhile
 		q.Leave(principal)
 	}
-	return ctx.Err()
+	return true, ctx.Err()
 }
 
 // withdraw takes a waiting call out of its line.
@@ -129,4 +130,12 @@ func (q *Queue) next() {
 			q.turn = append(q.turn, l)
 		}
 	}
+}
+
+// place is a place for one call of this principal.
+func (s *Server) place(ctx context.Context) (leave func(), waited bool, err error) {
+	if waited, err = s.queue.Enter(ctx, s.principal); err != nil {
+		return nil, waited, err
+	}
+	return func() { s.queue.Leave(s.principal) }, waited, nil
 }

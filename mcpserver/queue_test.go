@@ -13,7 +13,7 @@ func TestQueueIsFair(t *testing.T) {
 	q := &Queue{All: 2, Each: 2, Waiting: 100}
 	ctx := t.Context()
 	for range 2 {
-		if err := q.Enter(ctx, "greedy"); err != nil {
+		if _, err := q.Enter(ctx, "greedy"); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -22,7 +22,7 @@ func TestQueueIsFair(t *testing.T) {
 		for range n {
 			before := waiting(q)
 			go func() {
-				if err := q.Enter(ctx, who); err != nil {
+				if _, err := q.Enter(ctx, who); err != nil {
 					t.Error(err)
 				}
 				entered <- who
@@ -61,17 +61,20 @@ func waiting(q *Queue) (n int) {
 
 func TestQueueBounds(t *testing.T) {
 	q := &Queue{All: 3, Each: 1, Waiting: 1}
-	if err := q.Enter(t.Context(), "a"); err != nil {
+	if _, err := q.Enter(t.Context(), "a"); err != nil {
 		t.Fatal(err)
 	}
 	gone, leave := context.WithCancel(t.Context())
 	left := make(chan error)
-	go func() { left <- q.Enter(gone, "a") }()
+	go func() {
+		_, err := q.Enter(gone, "a")
+		left <- err
+	}()
 	until(t, "the call waits", func() bool { return waiting(q) == 1 })
-	if err := q.Enter(t.Context(), "a"); !errors.Is(err, ErrFull) {
+	if _, err := q.Enter(t.Context(), "a"); !errors.Is(err, ErrFull) {
 		t.Errorf("one more waits: %v", err)
 	}
-	if err := q.Enter(t.Context(), "b"); err != nil { // another one's is free
+	if _, err := q.Enter(t.Context(), "b"); err != nil { // another one's is free
 		t.Error(err)
 	}
 	leave()
@@ -84,7 +87,7 @@ func TestQueueBounds(t *testing.T) {
 		t.Errorf("left behind: %+v", q)
 	}
 	var none *Queue
-	if err := none.Enter(t.Context(), "a"); err != nil {
+	if _, err := none.Enter(t.Context(), "a"); err != nil {
 		t.Error(err)
 	}
 	none.Leave("a")
@@ -104,7 +107,7 @@ func TestQueueCrowd(t *testing.T) {
 			if i%3 == 0 {
 				go cancel()
 			}
-			if q.Enter(ctx, who) != nil {
+			if _, err := q.Enter(ctx, who); err != nil {
 				return
 			}
 			mu.Lock()

@@ -131,6 +131,10 @@ func (s *Server) call(ctx context.Context, req mcp.CallToolRequest) (result *mcp
 			result = s.refuse(ctx, req, "guard/error", "the server failed while it handled this call", "")
 		}
 	}()
+	began := time.Now()
+	if k := heldBy(ctx); k != nil {
+		began = k.came
+	}
 	s.running.Add(1)
 	defer s.running.Add(-1)
 	roots, ask, err := s.roots(ctx, req)
@@ -141,10 +145,6 @@ func (s *Server) call(ctx context.Context, req mcp.CallToolRequest) (result *mcp
 		return s.refuse(ctx, req, "workspace/root", err.Error(), passRoot), nil
 	}
 	progress := s.progress(ctx, req)
-	if err := s.queue.Enter(ctx, s.principal); err != nil {
-		return s.refuse(ctx, req, "limits/queue", err.Error(), "wait for calls that run, then call again"), nil
-	}
-	defer s.queue.Leave(s.principal)
 	r := s.box.Do(ctx, tools.Call{
 		Tool:      req.Params.Name,
 		Input:     arguments(req),
@@ -155,8 +155,10 @@ func (s *Server) call(ctx context.Context, req mcp.CallToolRequest) (result *mcp
 		Transport: transportOf(ctx),
 		Channel: &elicitmcp.Channel{Server: s.mcp, Book: s.book, Request: req,
 			Visible: text.Visible, Progress: progress},
+		Place:    s.place,
 		Progress: progress,
 	})
+	s.log.Debug("a call", "tool", req.Params.Name, "verdict", r.Verdict, "rule", r.Rule, "call", r.CallID, "took", time.Since(began))
 	if r.Handback != nil {
 		return elicitmcp.Result(r.Handback, text.Visible), nil
 	}

@@ -35,8 +35,9 @@ type credential struct {
 
 // hold is one request, or what it started that outlives it.
 type hold struct {
-	of     *standing
+	of     *standing // nil: its credential cannot end
 	caller auth.Caller
+	came   time.Time // to the gate
 	end    context.CancelCauseFunc
 	ended  atomic.Bool
 	// outlasts, where set, reports whether it goes on though its credential, which
@@ -77,16 +78,17 @@ func (k *hold) keep(outlasts func() bool) {
 
 // also holds what a request started that outlives it, until release.
 func also(ctx, by context.Context) (held context.Context, release func()) {
-	if k := heldBy(by); k != nil {
-		return k.of.hold(ctx, k.caller)
+	k := heldBy(by)
+	if k == nil || k.of == nil {
+		return with(ctx, by), func() {}
 	}
-	return ctx, func() {}
+	return k.of.hold(ctx, k.caller, k.came)
 }
 
 // hold notes that something is open on behalf of a caller, until release: its
 // context ends when the credential does.
-func (s *standing) hold(ctx context.Context, c auth.Caller) (held context.Context, release func()) {
-	k := &hold{of: s, caller: c}
+func (s *standing) hold(ctx context.Context, c auth.Caller, came time.Time) (held context.Context, release func()) {
+	k := &hold{of: s, caller: c, came: came}
 	ctx, k.end = context.WithCancelCause(ctx)
 	s.mu.Lock()
 	defer s.mu.Unlock()

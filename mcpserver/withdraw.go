@@ -16,12 +16,13 @@ const watchEvery = time.Second
 // credential was taken back.
 const doubt = time.Minute
 
-// hold lets a request run for as long as its credential holds.
-func (h *Host) hold(r *http.Request, c auth.Caller) (*http.Request, func()) {
+// hold lets a request that came at some time run for as long as its credential
+// holds.
+func (h *Host) hold(r *http.Request, c auth.Caller, came time.Time) (*http.Request, func()) {
 	if c.Credential == "" {
-		return r, func() {}
+		return r.WithContext(context.WithValue(r.Context(), holdKey{}, &hold{caller: c, came: came})), func() {}
 	}
-	ctx, release := h.standing.hold(r.Context(), c)
+	ctx, release := h.standing.hold(r.Context(), c, came)
 	h.standing.mu.Lock()
 	defer h.standing.mu.Unlock()
 	if !h.standing.watching {

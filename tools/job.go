@@ -100,6 +100,11 @@ func (j *job) run(ctx context.Context) *Result {
 	if d.Verdict != guard.VerdictAllow {
 		return j.refuse(d)
 	}
+	leave, refusal := j.place(ctx, req, facts, d)
+	if refusal != nil {
+		return refusal
+	}
+	defer leave()
 	sources := facts.Sources
 	if d.Validator != nil {
 		sources = slices.Concat(sources, d.Validator.Sources)

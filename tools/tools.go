@@ -93,6 +93,10 @@ type Call struct {
 	Transport  string // "stdio", "run"
 	// Channel reaches a person; nil means nobody can be asked.
 	Channel elicit.Channel
+	// Place, where not nil, waits for a place among the calls that run at once,
+	// which leave gives back. Only what is allowed and changes something or runs a
+	// command takes one: a refusal, and a look at a file, wait for nobody.
+	Place func(ctx context.Context) (leave func(), waited bool, err error)
 	// Progress, where not nil, is told how a long call goes on, at most twice
 	// a second.
 	Progress func(message string)

@@ -101,7 +101,7 @@ func hostingFields() []field {
 					list("scopes", "Scopes that a token must have.", "[handrail]", func(h *HTTP) *[]string { return &h.Auth.OIDC.Scopes }, words(nil)),
 					text("claim", "The claim that names the caller.", "sub", func(h *HTTP) *string { return &h.Auth.OIDC.Claim }, plain(nil)),
 					list("algorithms", "Algorithms of signatures: RS256, ES256, PS256 and EdDSA where none are named.", "[ES256]", func(h *HTTP) *[]string { return &h.Auth.OIDC.Algorithms }, words(algorithm)))),
-			section("limits", "Bounds of what runs at once. A principal that waits gets its turn whatever others have waiting.",
+			section("limits", "Bounds of what runs at once. A principal that waits gets its turn whatever others have waiting. Refusals and safe_read wait for nobody.",
 				count("calls", "Calls of all principals.", "64", 10000, func(l *HTTPLimits) *int { return &l.Calls }),
 				count("each", "Calls of one principal.", "8", 10000, func(l *HTTPLimits) *int { return &l.Each }),
 				count("waiting", "Calls of one principal that wait.", "64", 10000, func(l *HTTPLimits) *int { return &l.Waiting }),
