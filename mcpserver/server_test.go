@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mark3labs/mcp-go/mcp"
-
 	"handrail/guard"
 	"handrail/guard/audit"
 	"handrail/guard/command"
@@ -23,32 +21,30 @@ import (
 // The test binary is also the server that tests start as a process of its own.
 const asServer = "HANDRAIL_TEST_SERVER_ROOT"
 
-// What load_test.go needs, which is outside of the package: it reads configurations.
+// What load_test.go needs, which is outside of the package: it runs the command line.
 const (
-	AsLoaded = "HANDRAIL_TEST_LOAD"
-	Patience = patience
+	AsLoaded  = "HANDRAIL_TEST_LOAD"
+	AsProgram = "HANDRAIL_TEST_PROGRAM"
+	Patience  = patience
 )
 
-// Loaded is the server that TestLoad loads.
-var Loaded func(dir string) error
+// Loaded is the server that TestLoad loads, Program is handrail itself.
+var (
+	Loaded  func() error
+	Program func(args []string) int
+)
 
 func Until(t testing.TB, what string, is func() bool) { t.Helper(); until(t, what, is) }
-
-// Watch tells how long each call of a tool took.
-func (s *Server) Watch(tool string, saw func(mcp.CallToolRequest, time.Duration)) {
-	s.mcp.AddTool(s.mcp.GetTool(tool).Tool, func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		began := time.Now()
-		defer func() { saw(req, time.Since(began)) }()
-		return s.call(ctx, req)
-	})
-}
 
 func TestMain(m *testing.M) {
 	if code, handled := sandbox.Main(os.Args); handled { // a process inside of a sandbox
 		os.Exit(code)
 	}
-	if dir := os.Getenv(AsLoaded); dir != "" {
-		if err := Loaded(dir); err != nil {
+	if os.Getenv(AsProgram) != "" {
+		os.Exit(Program(os.Args[1:]))
+	}
+	if os.Getenv(AsLoaded) != "" {
+		if err := Loaded(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
