@@ -21,8 +21,10 @@ var tokenCommand = subcommand{
 	doc: `A token lets its bearer call the tools of a server that runs with --transport http,
 as one principal (default: the token's own name). create prints it, once: only its
 SHA-256 is kept. It ends after --expires (30d where nothing is said, at most
-365d), or when it is revoked, at once and on every server that shares the store. --config names the server's
-configuration; where root starts the server, root does this too.`,
+365d), or when it is revoked, at once and on every server that shares the store. What
+runs on its behalf ends with it, within seconds: calls, jobs, streams and sessions.
+--config names the server's configuration; where root starts the server, root does
+this too.`,
 	run: token,
 }
 
