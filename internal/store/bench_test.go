@@ -2,8 +2,10 @@ package store
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -69,6 +71,35 @@ func BenchmarkPreview(b *testing.B) {
 	for b.Loop() {
 		if n, of, err := s.Covered(context.Background(), p, 200); n != 200 || of != 200 || err != nil {
 			b.Fatal(n, of, err)
+		}
+	}
+}
+
+// BenchmarkBearer is what every request with a token pays, while the history of
+// others is written.
+func BenchmarkBearer(b *testing.B) {
+	s := benchStore(b)
+	sum := sha256.Sum256([]byte("secret"))
+	if _, err := s.AddToken(b.Context(), Token{Name: "n", Principal: "p", Expires: time.Now().Add(time.Hour)}, sum); err != nil {
+		b.Fatal(err)
+	}
+	ended := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		c, d := call("mytool build")
+		for {
+			select {
+			case <-ended:
+				return
+			case <-time.After(time.Millisecond):
+				s.Note(Note{At: time.Now(), Call: c, Decision: d})
+			}
+		}
+	})
+	b.Cleanup(func() { close(ended); wg.Wait() })
+	for b.Loop() {
+		if _, err := s.Bearer(b.Context(), sum); err != nil {
+			b.Fatal(err)
 		}
 	}
 }
