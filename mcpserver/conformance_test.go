@@ -99,12 +99,12 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// What needs no fixtures holds for the server as it is served.
+// What needs no fixtures holds for the server as the command serves it.
 func TestConformanceAsServed(t *testing.T) {
-	h := host(t, anybody)
+	url, _ := served(t, "--auth", "none")
 	for _, scenario := range []string{"server-initialize", "server-session-lifecycle", "ping", "tools-list",
 		"server-sse-multiple-streams", "dns-rebinding-protection", "http-header-validation"} {
-		failed, passed := suite(t, h.url+"/mcp", "--scenario", scenario)
+		failed, passed := suite(t, url+"/mcp", "--scenario", scenario)
 		if passed == 0 {
 			t.Errorf("%s: nothing was checked", scenario)
 		}

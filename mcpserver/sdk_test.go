@@ -1,12 +1,59 @@
 package mcpserver
 
 import (
+	"bufio"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
+
+// served is `handrail serve` for its own user, as a process of its own: where it
+// listens, and its token where it makes one.
+func served(t *testing.T, args ...string) (url, token string) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	root := place(t)
+	cmd := exec.Command(self, append([]string{"serve", "--transport", "http", "--listen", "127.0.0.1:0", "--root", root}, args...)...)
+	cmd.Env = append(os.Environ(), AsProgram+"=1", "HOME="+filepath.Join(filepath.Dir(root), "home"), "XDG_CONFIG_HOME=", "XDG_STATE_HOME=")
+	cmd.Stderr = t.Output()
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("the server ended with %v", err)
+		}
+	})
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		if at, ok := strings.CutPrefix(lines.Text(), "listening on "); ok {
+			url = at
+		}
+		if file, ok := strings.CutPrefix(lines.Text(), "bearer token in "); ok {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			token = strings.TrimSpace(string(text))
+		}
+		if url != "" && (token != "" || len(args) > 0) {
+			return url, token
+		}
+	}
+	t.Fatal("the server does not listen")
+	return "", ""
+}
 
 // The official SDK, both generations, over every transport of HTTP.
 func TestTypeScriptSDK(t *testing.T) {
@@ -28,11 +75,11 @@ func TestTypeScriptSDK(t *testing.T) {
 // The Inspector's command line, both eras, with its strict look at the schemas.
 func TestInspectorOverHTTP(t *testing.T) {
 	dir, node := clients(t)
-	h := host(t, nil)
+	url, token := served(t)
 	inspect := func(args ...string) (string, error) {
 		out, err := exec.Command(node, append([]string{
 			filepath.Join(dir, "node_modules", "@modelcontextprotocol", "inspector", "clients", "launcher", "build", "index.js"),
-			"--cli", h.url + "/mcp", "--transport", "http", "--header", "Authorization: Bearer alice-token"}, args...)...).CombinedOutput()
+			"--cli", url + "/mcp", "--transport", "http", "--header", "Authorization: Bearer " + token}, args...)...).CombinedOutput()
 		return string(out), err
 	}
 	for _, era := range [][]string{nil, {"--protocol-era", "modern"}} {
