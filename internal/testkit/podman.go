@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -16,34 +17,76 @@ import (
 
 const installPodman = "apt-get install podman runc mmdebstrap"
 
-// Podman serves Podman from a store of the test's own, with an image of this
-// name that has Debian's bash and git, and returns its socket. Nothing is
-// pulled. The engine ends with the test.
-func Podman(t testing.TB, image string) (socket string) {
+// Engine is Podman with a store of the test's own, which ends with the test.
+// Nothing is pulled.
+type Engine struct {
+	t     testing.TB
+	dir   string
+	flags []string
+}
+
+// NewEngine makes an engine without images.
+func NewEngine(t testing.TB) *Engine {
 	t.Helper()
 	for _, program := range []string{"podman", "runc", "mmdebstrap"} {
 		Require(t, program, installPodman)
 	}
 	dir := t.TempDir()
-	flags := []string{"--root", dir + "/store", "--runroot", dir + "/run", "--tmpdir", dir + "/libpod", "--cgroup-manager", "cgroupfs", "--runtime", "runc"}
-	for _, args := range [][]string{
-		{"mmdebstrap", "--quiet", "--variant=extract", "--include=bash,coreutils,grep,sed,git,procps", codename(t), dir + "/image.tar"},
-		append(append([]string{"podman"}, flags...), "import", "-q", dir+"/image.tar", image),
-	} {
-		if out, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err != nil {
-			t.Fatalf("%s: %v: %s", args, err, out)
-		}
+	t.Cleanup(func() {
+		endMonitors(dir)
+		_ = exec.Command("umount", "-l", dir+"/store/overlay", dir+"/store/vfs").Run()
+	})
+	return &Engine{t, dir, []string{"--root", dir + "/store", "--runroot", dir + "/run", "--tmpdir", dir + "/libpod", "--cgroup-manager", "cgroupfs", "--runtime", "runc"}}
+}
+
+// Command is podman with these arguments.
+func (e *Engine) Command(args ...string) *exec.Cmd {
+	return exec.Command("podman", append(slices.Clone(e.flags), args...)...)
+}
+
+// Must runs podman and returns what it prints on standard output, trimmed.
+func (e *Engine) Must(args ...string) string {
+	e.t.Helper()
+	cmd := e.Command(args...)
+	var said strings.Builder
+	cmd.Stderr = &said
+	out, err := cmd.Output()
+	if err != nil {
+		e.t.Fatalf("podman %s: %v: %s%s", args, err, out, said.String())
 	}
-	socket = dir + "/api.sock"
-	cmd := exec.Command("podman", append(flags, "system", "service", "--time", "0", "unix://"+socket)...)
+	return strings.TrimSpace(string(out))
+}
+
+// Import makes an image of Debian packages, as mmdebstrap's variant of a system
+// has them; changes are lines of a Dockerfile.
+func (e *Engine) Import(image, variant, packages string, changes ...string) {
+	e.t.Helper()
+	file := filepath.Join(e.dir, "image.tar")
+	defer os.Remove(file)
+	if out, err := exec.Command("mmdebstrap", "--quiet", "--variant="+variant, "--dpkgopt=force-unsafe-io", "--include="+packages, codename(e.t), file).CombinedOutput(); err != nil {
+		e.t.Fatalf("mmdebstrap: %v: %s", err, out)
+	}
+	args := []string{"import", "-q"}
+	for _, c := range changes {
+		args = append(args, "--change", c)
+	}
+	e.Must(append(args, file, image)...)
+}
+
+// Podman serves Podman, with an image of this name that has Debian's bash and
+// git, and returns its socket.
+func Podman(t testing.TB, image string) (socket string) {
+	t.Helper()
+	e := NewEngine(t)
+	e.Import(image, "extract", "bash,coreutils,grep,sed,git,procps")
+	socket = e.dir + "/api.sock"
+	cmd := e.Command("system", "service", "--time", "0", "unix://"+socket)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
 		_ = cmd.Process.Signal(os.Interrupt)
 		_ = cmd.Wait()
-		endMonitors(dir)
-		_ = exec.Command("umount", "-l", dir+"/store/overlay", dir+"/store/vfs").Run()
 	})
 	for range 500 {
 		if c, err := net.Dial("unix", socket); err == nil {
