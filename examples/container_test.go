@@ -126,7 +126,7 @@ func build(t *testing.T, e *testkit.Engine) string {
 	root, cache, modules := env("GOROOT"), env("GOCACHE"), env("GOMODCACHE")
 	// What apt-get would bring is there, so it has nothing to fetch.
 	e.Import("localhost/base", "apt", "bash,bubblewrap,ca-certificates,curl,git,make,passwd",
-		"ENV PATH="+root+"/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")
+		"ENV GOCACHE=/go-cache GOMODCACHE=/go-modules PATH="+root+"/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")
 	empty := filepath.Join(t.TempDir(), "sources.list")
 	if err := os.WriteFile(empty, nil, 0o644); err != nil {
 		t.Fatal(err)
@@ -137,7 +137,7 @@ func build(t *testing.T, e *testkit.Engine) string {
 	}
 	cmd := e.Command("build", "-q", "-f", "examples/hosting/Dockerfile", "--network", "none", "--format", "docker",
 		"--build-arg", "GO_IMAGE=localhost/base", "--build-arg", "BASE_IMAGE=localhost/base", "-t", "localhost/handrail",
-		"-v", empty+":/etc/apt/sources.list:ro", "-v", root+":"+root+":ro", "-v", cache+":/root/.cache/go-build", "-v", modules+":/root/go/pkg/mod:O", ".")
+		"-v", empty+":/etc/apt/sources.list:ro", "-v", root+":"+root+":ro", "-v", cache+":/go-cache", "-v", modules+":/go-modules:O", ".")
 	cmd.Dir = top
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("the image is not built: %v\n%s", err, out)

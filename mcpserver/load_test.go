@@ -18,6 +18,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -79,6 +80,7 @@ func loaded() error {
 			b, _ := json.Marshal(f)
 			fmt.Println(string(b))
 		}
+		_ = syscall.Kill(os.Getpid(), syscall.SIGTERM) // whoever asks has gone
 	}()
 	args := []string{"serve", "--transport", "http", "--listen", "127.0.0.1:0", "--log-format", "json", "--log-level", "debug"}
 	if code := cli.Main(args, strings.NewReader(""), os.Stdout, decided); code != 0 {
