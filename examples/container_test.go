@@ -126,7 +126,7 @@ func build(t *testing.T, e *testkit.Engine) string {
 	root, cache, modules := env("GOROOT"), env("GOCACHE"), env("GOMODCACHE")
 	// What apt-get would bring is there, so it has nothing to fetch.
 	e.Import("localhost/base", "apt", "bash,bubblewrap,ca-certificates,curl,git,make,passwd",
-		"ENV GOCACHE=/go-cache GOMODCACHE=/go-modules PATH="+root+"/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")
+		"ENV GOCACHE=/go-cache", "ENV GOMODCACHE=/go-modules", "ENV PATH="+root+"/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")
 	empty := filepath.Join(t.TempDir(), "sources.list")
 	if err := os.WriteFile(empty, nil, 0o644); err != nil {
 		t.Fatal(err)
