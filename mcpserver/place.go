@@ -12,15 +12,17 @@ import (
 // Places are where calls get their place before they run: a Queue, or by a
 // RemoteQueue that of another process.
 type Places interface {
-	// Enter waits for a place, for as long as ctx lives. Leave gives it back.
-	Enter(ctx context.Context, principal string) error
+	// Enter waits for a place, for as long as ctx lives, and says whether it had to.
+	// Leave gives the place back.
+	Enter(ctx context.Context, principal string) (waited bool, err error)
 	Leave(principal string)
 }
 
 // What a queue says over a connection: one byte for each that asks.
 const (
-	placeGiven = 'P'
-	placeFull  = 'F'
+	placeGiven  = 'P'
+	placeWaited = 'W' // given, after some time
+	placeFull   = 'F'
 )
 
 // Serve gives places of the queue to another process, which serves one
@@ -45,7 +47,8 @@ func (q *Queue) attend(c net.Conn, principal string) {
 		defer cancel()
 		_, _ = c.Read(make([]byte, 1)) // it says nothing: it closes
 	}()
-	switch err := q.Enter(ctx, principal); {
+	waited, err := q.Enter(ctx, principal)
+	switch {
 	case errors.Is(err, ErrFull):
 		_, _ = c.Write([]byte{placeFull})
 		return
@@ -53,7 +56,11 @@ func (q *Queue) attend(c net.Conn, principal string) {
 		return
 	}
 	defer q.Leave(principal)
-	if _, err := c.Write([]byte{placeGiven}); err == nil {
+	said := byte(placeGiven)
+	if waited {
+		said = placeWaited
+	}
+	if _, err := c.Write([]byte{said}); err == nil {
 		<-ctx.Done()
 	}
 }
@@ -68,10 +75,10 @@ type RemoteQueue struct {
 }
 
 // Enter waits for a place.
-func (r *RemoteQueue) Enter(ctx context.Context, _ string) error {
+func (r *RemoteQueue) Enter(ctx context.Context, _ string) (waited bool, err error) {
 	c, err := r.Dial()
 	if err != nil {
-		return fmt.Errorf("the queue of the server cannot be reached: %w", err)
+		return false, fmt.Errorf("the queue of the server cannot be reached: %w", err)
 	}
 	stop := context.AfterFunc(ctx, func() { _ = c.SetReadDeadline(time.Unix(1, 0)) })
 	said := make([]byte, 1)
@@ -83,17 +90,17 @@ func (r *RemoteQueue) Enter(ctx context.Context, _ string) error {
 		err = fmt.Errorf("the queue of the server has gone: %w", err)
 	case said[0] == placeFull:
 		err = ErrFull
-	case said[0] != placeGiven:
+	case said[0] != placeGiven && said[0] != placeWaited:
 		err = errors.New("the queue of the server is not understood")
 	}
 	if err != nil {
 		c.Close()
-		return err
+		return true, err
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.held = append(r.held, c)
-	return nil
+	return said[0] == placeWaited, nil
 }
 
 // Leave gives a place back.

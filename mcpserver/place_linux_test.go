@@ -42,19 +42,25 @@ func TestRemoteQueue(t *testing.T) {
 	a, _ := remote(t, q, "a")
 	b, _ := remote(t, q, "b")
 	for range 2 {
-		if err := a.Enter(t.Context(), ""); err != nil {
-			t.Fatal(err)
+		if waited, err := a.Enter(t.Context(), ""); waited || err != nil {
+			t.Fatal(waited, err)
 		}
 	}
 	entered := make(chan error, 2)
-	go func() { entered <- b.Enter(t.Context(), "") }()
+	go func() {
+		waited, err := b.Enter(t.Context(), "")
+		if !waited {
+			err = errors.New("it did not wait")
+		}
+		entered <- err
+	}()
 	until(t, "b waits", func() bool { return waiting(q) == 1 })
-	if err := b.Enter(t.Context(), ""); !errors.Is(err, ErrFull) {
+	if _, err := b.Enter(t.Context(), ""); !errors.Is(err, ErrFull) {
 		t.Errorf("%v", err)
 	}
 	gone, leave := context.WithCancel(t.Context())
 	withdrawn := make(chan error, 1)
-	go func() { withdrawn <- a.Enter(gone, "") }()
+	go func() { _, err := a.Enter(gone, ""); withdrawn <- err }()
 	until(t, "a waits too", func() bool { return waiting(q) == 2 })
 	leave()
 	if err := <-withdrawn; !errors.Is(err, context.Canceled) {
@@ -75,7 +81,7 @@ func TestRemoteQueue(t *testing.T) {
 
 	c, end := remote(t, q, "c")
 	end()
-	if err := c.Enter(t.Context(), ""); err == nil {
+	if _, err := c.Enter(t.Context(), ""); err == nil {
 		t.Error("a place of no queue")
 	}
 }
