@@ -96,8 +96,12 @@ func (tm *team) newer(token, seconds string) (status chan int) {
 // A token that another process revokes ends all that runs on its behalf, over
 // every transport: calls, jobs, streams, and the sessions that only it used.
 // What its principal does by another token goes on, and so do others.
-func TestRevokedTokenEndsWhatRuns(t *testing.T) {
-	tm := teamOf(t, two)
+func TestRevokedTokenEndsWhatRuns(t *testing.T) { revokes(t, teamOf(t, two)) }
+
+// So it is where another process serves the principal.
+func TestRevokedTokenOfUsers(t *testing.T) { revokes(t, usersOf(t, users)) }
+
+func revokes(t *testing.T, tm *team) {
 	laptop, desktop, bob := tm.token("alice"), tm.tokenNamed("desktop", "alice"), tm.token("bob")
 	tm.start()
 	a, d, b := tm.session(laptop), tm.session(desktop), tm.session(bob)
