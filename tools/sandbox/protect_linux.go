@@ -1,8 +1,6 @@
 package sandbox
 
 import (
-	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,19 +19,16 @@ func (m *plan) protect(p *Policy, hidden []string) {
 	paths := p.unwritable()
 	gone := absent(paths)
 	for _, path := range paths {
-		if m.writable(path) == "" {
-			continue
+		hooks := filepath.Base(path) == "hooks" && !below(p.Roots, path) // made by a command they would be out of the comparison's reach
+		if gone[path] && !hooks || m.writable(path) == "" {
+			continue // what is not there is held by the comparison after the run
 		}
-		var st fs.FileInfo
-		err := fs.ErrNotExist
-		if !gone[path] {
-			st, err = os.Lstat(path)
-		}
+		st, err := os.Lstat(path)
 		if err != nil {
-			if filepath.Base(path) == "hooks" && !below(p.Roots, path) {
+			if hooks {
 				m.args = append(m.args, "--tmpfs", path, "--remount-ro", path)
 			}
-			continue // what is not there is held by the comparison after the run
+			continue
 		}
 		if st.Mode()&os.ModeSymlink != 0 {
 			// A link cannot be mounted on; where it leads is protected, and the
@@ -58,35 +53,6 @@ func (m *plan) protect(p *Policy, hidden []string) {
 			m.bind("--ro-bind", path)
 		}
 	}
-}
-
-// absent tells which of paths are not there, as far as reading each directory
-// that holds many of them tells: one look in place of a hundred.
-func absent(paths []string) map[string]bool {
-	const many = 8
-	in := map[string][]string{}
-	for _, path := range paths {
-		dir := filepath.Dir(path)
-		in[dir] = append(in[dir], path)
-	}
-	gone := map[string]bool{}
-	for dir, list := range in {
-		if len(list) < many {
-			continue
-		}
-		entries, err := readDir(dir)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		names := map[string]bool{}
-		for _, e := range entries {
-			names[e.Name()] = true
-		}
-		for _, path := range list {
-			gone[path] = !names[filepath.Base(path)]
-		}
-	}
-	return gone
 }
 
 // commonDir returns the git directory, outside of root, of the repository that

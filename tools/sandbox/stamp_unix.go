@@ -54,7 +54,11 @@ func (e *entry) inode() inode { return inode{e.stamp.dev, e.stamp.ino, e.born} }
 // inodes are those of paths that exist, where the file system tells them apart.
 func inodes(paths []string) map[string]inode {
 	all := map[string]inode{}
+	gone := absent(paths)
 	for _, path := range paths {
+		if gone[path] {
+			continue
+		}
 		if i, ok := inodeOf(path); ok {
 			all[path] = i
 		}
