@@ -104,6 +104,16 @@ func uncontained(c *EvalContext) bool {
 	return c.Facts != nil && slices.ContainsFunc(c.Facts.Effects, func(e Effect) bool { return e.Kind == Privilege && e.Action == "uncontained" })
 }
 
+// Unkept turns an allow into a question, where what the call destroys cannot be
+// kept as the allow supposed: f says what. A grant of the call answers it.
+func (m *Manager) Unkept(ctx context.Context, c *EvalContext, d *Decision, f Finding) {
+	m, _ = m.at(c)
+	f.Verdict = VerdictAsk
+	d.Contained, d.Findings = false, append([]Finding{f}, d.Findings...)
+	d.conclude()
+	m.granted(ctx, c, d)
+}
+
 // unheld turns an allow into a question where code would run that nothing holds,
 // unless a person has approved this call, or its programs for this session, or
 // wrote a rule that allows it.

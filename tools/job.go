@@ -35,8 +35,9 @@ type job struct {
 	finish   func(*Result) error
 	detached bool
 
-	decided *guard.Decision // by which it may run
-	held    *confined       // what holds its command
+	decided   *guard.Decision // by which it may run
+	preserves preservation    // what was kept before it
+	held      *confined       // what holds its command
 
 	first  judged         // for the history
 	answer elicit.Answer  // what came of the question
@@ -93,11 +94,13 @@ func (j *job) run(ctx context.Context) *Result {
 			return j.unapproved(d, a)
 		}
 		if facts, d, err = j.again(ctx, req, d, a.Choice); err != nil {
+			j.abandon()
 			return j.unrecorded(err)
 		}
 		approval = a.Outcome
 	}
 	if d.Verdict != guard.VerdictAllow {
+		j.abandon()
 		return j.refuse(d)
 	}
 	leave, refusal := j.place(ctx, req, facts, d)
@@ -110,17 +113,14 @@ func (j *job) run(ctx context.Context) *Result {
 		sources = slices.Concat(sources, d.Validator.Sources)
 	}
 	if err := unchanged(sources); err != nil {
+		j.abandon()
 		return j.refuse(&guard.Decision{Rule: "guard/changed", Reason: err.Error(), Instead: "call again: the file is then judged as it is now"})
 	}
 	j.decided = d
-	kept, note, refusal := j.preserve(ctx, facts, d, approval)
-	if refusal != nil {
-		return refusal
-	}
 	watched := j.watch(facts)
 	j.finish = func(res *Result) error {
 		j.keep(watched)
-		j.preserved(context.WithoutCancel(ctx), kept, note, res)
+		j.preserved(context.WithoutCancel(ctx), res)
 		return j.recordOutcome(res)
 	}
 	res := req.do(ctx, j, facts)
@@ -129,7 +129,7 @@ func (j *job) run(ctx context.Context) *Result {
 		res.Reason = d.Reason
 	}
 	if j.detached {
-		told(res, note)
+		told(res, j.preserves.note)
 		return res
 	}
 	if err := j.finish(res); err != nil {
@@ -158,11 +158,16 @@ func (j *job) context(facts *guard.Facts) *guard.EvalContext {
 		Roots: j.call.Roots, Scratch: j.env["TMPDIR"], Session: j.call.Session, Principal: j.call.Principal}
 }
 
-// judge evaluates facts and records the decision. An error means that it is
-// not recorded: nothing may run.
+// judge evaluates facts, keeps what an allowed call could destroy, and records the
+// decision. An error means that it is not recorded: nothing may run.
 func (j *job) judge(ctx context.Context, facts *guard.Facts) (*guard.Decision, error) {
 	d := j.box.Guard.Evaluate(guard.WithProgress(ctx, j.call.Progress), j.context(facts))
-	return d, j.recordDecision(d, facts)
+	j.preserve(ctx, facts, d)
+	err := j.recordDecision(d, facts)
+	if err != nil {
+		j.abandon()
+	}
+	return d, err
 }
 
 // again turns a person's yes into a grant and judges the call as it is now. It

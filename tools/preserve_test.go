@@ -1,6 +1,8 @@
 package tools
 
 import (
+	"fmt"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -8,6 +10,7 @@ import (
 	"handrail/elicit"
 	"handrail/guard"
 	"handrail/guard/rules"
+	"handrail/internal/testkit"
 	"handrail/tools/history"
 	"handrail/tools/sandbox"
 )
@@ -58,27 +61,26 @@ func TestCallsAreKept(t *testing.T) {
 	}
 }
 
-// Where nothing can be kept, what runs unasked because it can be undone does
-// not; what a person approved does, and what the facts name exactly, and says so.
+// Where nothing can be kept, what runs unasked because it can be undone asks; what
+// a person approved runs, and what the facts name exactly, and says so.
 func TestNothingCanBeKept(t *testing.T) {
 	b := newBench(t)
 	b.History = new(history.Store)
 	b.Sandbox = freely(t)
-	j := &job{box: b.Toolbox, id: newID(), call: Call{Tool: Bash, Roots: []string{b.root}}}
-	code := &guard.Facts{Effects: []guard.Effect{{Kind: guard.Code, Target: b.root}}}
-	d := &guard.Decision{Verdict: guard.VerdictAllow}
-	if _, _, refusal := j.preserve(t.Context(), code, d, ""); refusal == nil || refusal.Verdict != guard.VerdictDeny || refusal.Rule != "history/keep" {
-		t.Errorf("unapproved code: %+v", refusal)
+	b.Guard.Hold, b.Guard.Contain = guard.Trusted, true
+	b.write(t, "Makefile", "all:\n\techo made > made\n")
+	res := b.bash(t, "make", nil)
+	if res.Verdict != guard.VerdictAsk || res.Rule != keptRule || exists(b.root+"/made") {
+		t.Errorf("unapproved code: %+v", res)
 	}
-	for _, c := range []struct {
-		d        guard.Decision
-		approval elicit.Outcome
-	}{{*d, elicit.Approved}, {guard.Decision{Verdict: guard.VerdictAllow, Granted: true}, ""}} {
-		if _, note, refusal := j.preserve(t.Context(), code, &c.d, c.approval); refusal != nil || !strings.Contains(note, "cannot be undone") {
-			t.Errorf("%+v: %q, %+v", c, note, refusal)
-		}
+	if res = b.bash(t, "make", says(elicit.Declined, "")); res.Approval != elicit.Declined || exists(b.root+"/made") {
+		t.Errorf("declined: %+v", res)
 	}
-	res := b.bash(t, "echo x > f", nil)
+	res = b.bash(t, "make", says(elicit.Approved, elicit.AllowOnce))
+	if res.Verdict != guard.VerdictAllow || !exists(b.root+"/made") || !strings.Contains(res.Text, "cannot be undone") {
+		t.Errorf("approved: %+v", res)
+	}
+	res = b.bash(t, "echo x > f", nil)
 	if !exists(b.root+"/f") || !strings.Contains(res.Text, "cannot be undone") {
 		t.Errorf("%+v", res)
 	}
@@ -117,8 +119,54 @@ func TestLostIsNoQuestionWhereKept(t *testing.T) {
 		t.Errorf("%+v, %v", u, err)
 	}
 	b.write(t, "build/large", strings.Repeat("x", 5000))
-	if res := b.bash(t, "rm -rf build", nil); res.Rule != "history/keep" || !exists(b.root+"/build/a") {
+	if res := b.bash(t, "rm -rf build", nil); res.Verdict != guard.VerdictAsk || res.Rule != keptRule || !strings.Contains(res.Reason, "build/large") || !exists(b.root+"/build/a") {
 		t.Errorf("what cannot be kept: %s", res.Text)
+	} else if r, err := kept.Find(res.CallID); err != history.ErrNone {
+		t.Errorf("a call that did not run is in the history: %+v, %v", r, err)
+	}
+	if res := b.bash(t, "rm -rf build", says(elicit.Approved, elicit.AllowOnce)); res.Verdict != guard.VerdictAllow || exists(b.root+"/build") || !strings.Contains(res.Text, "build/large") {
+		t.Errorf("a person accepts the loss: %s", res.Text)
+	}
+}
+
+// Beside code, deleting a build product, what is not there, or a work tree is no
+// question in a git work tree, whose objects are not kept; deleting what is not
+// kept is one, by its name.
+func TestDeletesBesideCode(t *testing.T) {
+	for _, program := range []string{"git", "make"} {
+		testkit.Require(t, program, "apt-get install "+program)
+	}
+	b, home := heldBench(t)
+	b.Guard.Rules, b.Guard.Default = rules.Standard(rules.Policy{Home: home})
+	limits := history.DefaultLimits()
+	limits.File = 1000
+	kept, err := history.Open(filepath.Join(filepath.Dir(b.log), "history"), limits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.History, b.Guard.Hold = kept, guard.Kept
+	b.write(t, ".gitignore", "build/\n*.bin\n")
+	b.write(t, "Makefile", "all:\n\tmkdir -p build && echo made > build/out\n")
+	git(t, b.root, "init", "-q", "-b", "main")
+	git(t, b.root, "add", "-A")
+	git(t, b.root, "commit", "-qm", "one")
+	for i := range 30 { // more than a record lists
+		b.write(t, fmt.Sprintf("data/%d.bin", i), strings.Repeat("x", 5000))
+	}
+	b.write(t, "build/old", strings.Repeat("x", 5000))
+	for _, command := range []string{"make; rm -rf nosuch", "rm -rf build && make", "git worktree add w9 && git worktree remove w9"} {
+		if res := b.bash(t, command, nil); res.Verdict != guard.VerdictAllow || res.ExitCode == nil || *res.ExitCode != 0 {
+			t.Errorf("%s: %s", command, res.Text)
+		}
+	}
+	if exists(b.root+"/build/old") || b.content(t, "build/out") != "made\n" {
+		t.Error("the build is not new")
+	}
+	b.write(t, "notes", strings.Repeat("x", 5000))
+	for _, command := range []string{"rm -f notes; make", "make; rm -rf notes data/1.bin", "rm -f ./notes && make"} {
+		if res := b.bash(t, command, nil); res.Verdict != guard.VerdictAsk || !strings.Contains(res.Reason, b.root+"/notes") || !exists(b.root+"/notes") {
+			t.Errorf("%s: %s", command, res.Text)
+		}
 	}
 }
 
@@ -128,4 +176,16 @@ func freely(t *testing.T) func([]string, string) (sandbox.Sandbox, error) {
 	return func(roots []string, _ string) (sandbox.Sandbox, error) {
 		return sandbox.Open(sandbox.Settings{Tier: sandbox.None, Roots: roots, State: dir})
 	}
+}
+
+// git runs git in dir as its user would, outside every sandbox.
+func git(t testing.TB, dir string, args ...string) string {
+	t.Helper()
+	cmd := exec.Command("git", append([]string{"-c", "user.name=a", "-c", "user.email=a@example.org"}, args...)...)
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return string(out)
 }

@@ -6,7 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -26,8 +26,9 @@ type Call struct {
 // Kept is what was kept before one call. The zero value and nil are nothing,
 // and all methods do nothing then.
 type Kept struct {
-	s *Store
-	r *Record
+	s      *Store
+	r      *Record
+	missed []Lost
 }
 
 // Whole reports whether the call could destroy anything in the workspace, so
@@ -48,7 +49,8 @@ func (s *Store) Keep(ctx context.Context, c Call, facts *guard.Facts) (*Kept, er
 	for _, root := range c.Roots {
 		k.r.Roots = append(k.r.Roots, Name(root))
 	}
-	if err := s.before(ctx, k.r); err != nil {
+	var err error
+	if k.missed, err = s.before(ctx, k.r, deleted(facts)); err != nil {
 		return k, err
 	}
 	k.s = s
@@ -70,31 +72,42 @@ func (p *plan) drop(skip []string) {
 	p.spots = kept
 }
 
-// before keeps the places of r as they are, and writes r.
-func (s *Store) before(ctx context.Context, r *Record) error {
+// deleted are the paths that a call deletes, at or below.
+func deleted(facts *guard.Facts) (paths []string) {
+	for _, e := range facts.Effects {
+		if e.Kind == guard.Delete && filepath.IsAbs(e.Target) {
+			paths = append(paths, filepath.Clean(e.Target))
+		}
+	}
+	return paths
+}
+
+// before keeps the places of r as they are, and writes r. It returns some of what
+// is not kept and lies at, below or above one of the deleted paths.
+func (s *Store) before(ctx context.Context, r *Record, deleted []string) ([]Lost, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.dir == "" {
-		return errors.New("history: the store is not open")
+		return nil, errors.New("history: the store is not open")
 	}
 	if err := s.room(); err != nil {
-		return err
+		return nil, err
 	}
 	unlock, err := s.begin(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer unlock()
-	w := &walk{s: s, ctx: ctx, now: time.Now()}
+	w := &walk{s: s, ctx: ctx, now: time.Now(), deleted: deleted}
 	defer func() { s.grow(w.grown) }()
 	for i := range r.Places {
 		spot := &r.Places[i]
 		if spot.Before, err = w.snapshot(string(spot.Path), spot.Shallow); err != nil {
-			return fmt.Errorf("history: %w", err)
+			return nil, fmt.Errorf("history: %w", err)
 		}
 	}
 	r.Lost, r.LostCount = w.some, w.lost
-	return s.save(r)
+	return w.missed, s.save(r)
 }
 
 // room sees to it that the store has room for one more snapshot.
@@ -160,16 +173,36 @@ func (s *Store) after(ctx context.Context, r *Record) error {
 	return s.save(r)
 }
 
-// Misses reports whether something at or below one of paths is not kept, or may
-// not be.
-func (k *Kept) Misses(paths []string) bool {
-	if k == nil || k.r == nil {
-		return len(paths) > 0
+// Missed says in a clause what the call deletes that is not kept, and why; empty:
+// nothing. Build products and what is no file do not count.
+func (k *Kept) Missed() string {
+	if k == nil || len(k.missed) == 0 {
+		return ""
 	}
-	below := func(l Lost) bool {
-		return slices.ContainsFunc(paths, func(p string) bool { return within(string(l.Path), p) })
+	var words []string
+	for _, l := range k.missed {
+		words = append(words, fmt.Sprintf("%q (%s)", string(l.Path), l.Why))
 	}
-	return len(paths) > 0 && (k.r.LostCount > len(k.r.Lost) || slices.ContainsFunc(k.r.Lost, below))
+	return few(words)
+}
+
+// Forget takes back that the call was kept, since it does not run.
+func (k *Kept) Forget() {
+	if k == nil || k.s == nil {
+		return
+	}
+	k.s.mu.Lock()
+	defer k.s.mu.Unlock()
+	k.s.forget(k.r)
+	k.s = nil
+}
+
+// few joins some of words, and counts the rest.
+func few(words []string) string {
+	if len(words) > 3 {
+		return fmt.Sprintf("%s and %d more", strings.Join(words[:3], ", "), len(words)-3)
+	}
+	return strings.Join(words, ", ")
 }
 
 // Untold says in a clause what of the places is not kept, of what this process
@@ -191,10 +224,5 @@ func (k *Kept) Untold() string {
 	if len(fresh) == 0 {
 		return ""
 	}
-	more := ""
-	if len(fresh) > 3 {
-		more = fmt.Sprintf(" and %d more", len(fresh)-3)
-		fresh = fresh[:3]
-	}
-	return "not kept, so undo cannot bring it back: " + strings.Join(fresh, ", ") + more
+	return "not kept, so undo cannot bring it back: " + few(fresh)
 }

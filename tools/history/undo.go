@@ -64,7 +64,7 @@ func (s *Store) Undo(ctx context.Context, r *Record, o Options) (*Undoing, error
 	for _, spot := range r.Places {
 		now.Places = append(now.Places, Spot{Path: spot.Path, Shallow: spot.Shallow})
 	}
-	if err := s.before(ctx, now); err != nil {
+	if _, err := s.before(ctx, now, nil); err != nil {
 		return nil, err
 	}
 	err := (&planner{s.states(), u, r, now, nil}).plan()

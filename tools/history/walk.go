@@ -48,6 +48,10 @@ type walk struct {
 	large int64 // bytes of ignored files newly kept
 	lost  int   // entries of which nothing is kept
 	some  []Lost
+	// deleted are the paths that the call deletes, at or below; missed is some of
+	// what it then destroys for good.
+	deleted []string
+	missed  []Lost
 }
 
 // Lost is something of which nothing is kept.
@@ -130,9 +134,19 @@ func (w *walk) entry(dir int, path string, e, old *Entry, git bool) error {
 func (w *walk) lose(path string, e *Entry, why string) {
 	e.Lost = why
 	w.lost++
+	if why != lostProduct && why != lostSpecial && len(w.missed) < 20 && w.deletes(path) {
+		w.missed = append(w.missed, Lost{Name(path), e.Size, why})
+	}
 	if len(w.some) < 20 && why != lostProduct && why != lostObjects && why != lostSpecial {
 		w.some = append(w.some, Lost{Name(path), e.Size, why})
 	}
+}
+
+// deletes reports whether the call deletes something at, below or above path. A
+// build product is made again, and what is no file holds nothing: lose leaves
+// these out.
+func (w *walk) deletes(path string) bool {
+	return slices.ContainsFunc(w.deleted, func(p string) bool { return within(path, p) || within(p, path) })
 }
 
 func (w *walk) link(dir int, e *Entry) error {
