@@ -34,8 +34,9 @@ type confined struct {
 	box   sandbox.Sandbox
 	proxy egress.Ledger // what the proxy refused
 	roots []string
-	// shared says that the server is others' too.
-	shared bool
+	// shared says that the server is others' too, code that more runs than what is
+	// known.
+	shared, code bool
 }
 
 // confine finds what holds a call that may run, and with what power. An error
@@ -65,7 +66,7 @@ func (j *job) confine(ctx context.Context, facts *guard.Facts) (*confined, error
 	if profile.Home == "" {
 		profile.Home = j.box.Reader.Home
 	}
-	c := &confined{box: box, roots: j.call.Roots, plan: profile.plan(authority{facts: facts, roots: j.call.Roots, granted: d.Granted, escalate: escalate})}
+	c := &confined{box: box, roots: j.call.Roots, code: runsCode(facts), plan: profile.plan(authority{facts: facts, roots: j.call.Roots, granted: d.Granted, escalate: escalate})}
 	if j.box.Shared {
 		c.shared = true
 		c.plan.narrow(profile.Home)
@@ -208,17 +209,19 @@ func (c *confined) told(e *ending, res *Result) (notes []string) {
 	if more > 0 {
 		notes = append(notes, fmt.Sprintf("and %d more hosts", more))
 	}
-	if res.Sandbox.Power != "contained" || e.Code == 0 {
+	for _, f := range c.proxy.Failed() {
+		notes = append(notes, f.Advice())
+	}
+	if res.Sandbox.Power != "contained" {
 		return notes
 	}
-	notes = append(notes, advice(res.Stderr+"\n"+res.Stdout)...)
-	if seen := c.refusals(res.Stderr + "\n" + res.Stdout); len(seen) > 0 {
+	output := res.Stderr + "\n" + res.Stdout
+	if e.Code != 0 {
+		notes = append(notes, advice(output)...)
+	}
+	if seen, note := c.shown(output, e.Code != 0); note != "" {
 		res.Sandbox.Refused = append(res.Sandbox.Refused, seen...)
-		advice := "Name the path or host in the command itself, so that it can be judged, or repeat the call with `escalate`: \"why\", which asks a person for this one run with more power"
-		if c.shared {
-			advice = "Only the workspace is there on a server for several principals; name hosts in the command itself"
-		}
-		notes = append(notes, "the sandbox refused: "+listed(seen)+". "+advice)
+		notes = append(notes, note)
 	}
 	return notes
 }

@@ -13,11 +13,11 @@ import (
 
 // What programs say when the kernel refuses them something, by what it was.
 var (
-	saysNetwork = text.Pattern(`(?i)could not resolve|name or service not known|temporary failure in name resolution|network is unreachable|no such host|ENOTFOUND|EAI_AGAIN|ENETUNREACH|failed to lookup address|Could not connect to server|unable to look ?up|dial tcp|getaddrinfo|nodename nor servname`)
+	saysNetwork = text.Pattern(`(?i)could not resolve|name or service not known|temporary failure in name resolution|network is unreachable|no such host|unable to resolve host|\b(ENOTFOUND|EAI_AGAIN|ENETUNREACH|EHOSTUNREACH)\b|failed to lookup address|Could not connect to server|unable to look ?up|dial tcp|getaddrinfo|nodename nor servname`)
 	saysSocket  = text.Pattern(`(?i)ssh-agent|SSH_AUTH_SOCK|docker daemon|docker\.sock|podman\.sock|D-?Bus|gpg failed to sign|gpg-agent|Host key verification failed|Permission denied \(publickey`)
-	saysWrite   = text.Pattern(`(?i)read-only file system|EROFS|device or resource busy`)
-	saysDenied  = text.Pattern(`(?i)permission denied|operation not permitted|EACCES|EPERM`)
-	saysMissing = text.Pattern(`(?i)no such file or directory|ENOENT|cannot find`)
+	saysWrite   = text.Pattern(`(?i)read-only file system|\bEROFS\b|device or resource busy`)
+	saysDenied  = text.Pattern(`(?i)permission denied|operation not permitted|\b(EACCES|EPERM)\b`)
+	saysMissing = text.Pattern(`(?i)no such file or directory|\bENOENT\b|cannot find`)
 	saysInput   = text.Pattern(`(?i)EOFError|EOF when reading|not a (tty|terminal)|no tty|inappropriate ioctl for device|end of file.*(input|prompt)|/dev/tty: No such|could not read (Username|Password)|interactive (mode|terminal)|must be run (in|from) a terminal`)
 	pathIn      = text.Pattern(`[^\s'"` + "`" + `:,;()<>|]*/[^\s'"` + "`" + `:,;()<>|]+`)
 )
@@ -42,8 +42,8 @@ func (c *confined) refusals(output string) (seen []string) {
 		case saysSocket().MatchString(line):
 			add("sockets and agents of the user (ssh, docker, signing)")
 		case p.Network != sandbox.Full && saysNetwork().MatchString(line):
-			if p.Network == sandbox.NoNetwork {
-				add("the network")
+			if name, here := hostIn(line); p.Network == sandbox.NoNetwork && !here {
+				add(strings.TrimSpace(network + " " + name))
 			}
 		case saysWrite().MatchString(line):
 			add("writing " + c.pathOf(line, "outside the workspace, or a protected file"))

@@ -29,7 +29,7 @@ func (p *Proxy) dial(ctx context.Context, name string, port uint16) (net.Conn, e
 	}
 	for _, a := range addrs {
 		if why := p.refused(a, own); why != "" {
-			return nil, &refusal{reason: fmt.Sprintf("its address %s is %s", a, why)}
+			return nil, &refusal{reason: fmt.Sprintf("its address %s is %s", a.Unmap(), why)}
 		}
 	}
 	d := net.Dialer{Timeout: waitDial}

@@ -5,31 +5,43 @@ import "sync"
 // maxRefused bounds how many hosts a ledger names.
 const maxRefused = 20
 
-// Ledger keeps the refusals of one call for its result. The zero value is
-// empty. It is safe for concurrent use.
+// Ledger keeps for the result of one call what was refused, and what could not be
+// reached. The zero value is empty. It is safe for concurrent use.
 type Ledger struct {
 	mu      sync.Mutex
 	refused []Decision
+	failed  []Decision // allowed, and no connection came about
 	more    int
 }
 
-// Add notes d: refusals only, each host and port once.
+// Add notes d: refusals, and hosts that could not be reached, each host and port
+// once.
 func (l *Ledger) Add(d Decision) {
-	if d.Allowed {
-		return
-	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, r := range l.refused {
+	switch {
+	case !d.Allowed:
+		if !noted(&l.refused, d) {
+			l.more++
+		}
+	case d.Reason != "" && !d.Addr.IsValid():
+		noted(&l.failed, d)
+	}
+}
+
+// noted adds d where its host and port are not there, and reports false where
+// there is no room.
+func noted(list *[]Decision, d Decision) bool {
+	for _, r := range *list {
 		if r.Host == d.Host && r.Port == d.Port {
-			return
+			return true
 		}
 	}
-	if len(l.refused) == maxRefused {
-		l.more++
-		return
+	if len(*list) == maxRefused {
+		return false
 	}
-	l.refused = append(l.refused, d)
+	*list = append(*list, d)
+	return true
 }
 
 // Refused are the hosts that were refused, in their order, and how many
@@ -38,4 +50,12 @@ func (l *Ledger) Refused() (refused []Decision, more int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return append(refused, l.refused...), l.more
+}
+
+// Failed are the hosts that were allowed and could not be reached, each with the
+// reason, in their order.
+func (l *Ledger) Failed() []Decision {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return append([]Decision(nil), l.failed...)
 }

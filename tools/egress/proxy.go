@@ -89,7 +89,7 @@ func (d Decision) Advice() string {
 	case d.Entry == "":
 		return fmt.Sprintf("handrail: refused to connect to %s: %s; a person can allow it when the call is repeated with `escalate`", d.target(), d.Reason)
 	}
-	return fmt.Sprintf("handrail: refused to connect to %s: %s; allow it with `hosts: [%q]` in the user's config.yaml, or repeat the call with `escalate`", d.target(), d.Reason, d.Entry)
+	return fmt.Sprintf("handrail: refused to connect to %s: %s; to allow it, name it in the command itself (`hosts: [%q]` in the user's config.yaml spares the question), or repeat the call with `escalate`", d.target(), d.Reason, d.Entry)
 }
 
 func (d Decision) target() string {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"strings"
 	"testing"
@@ -178,6 +179,13 @@ func TestLedger(t *testing.T) {
 	}
 	for i := range 2 * maxRefused {
 		l.Add(Decision{Host: "b.example", Port: uint16(i)})
+	}
+	for range 2 {
+		l.Add(Decision{Host: "gone.example", Port: 443, Allowed: true, Reason: "no such host"})
+		l.Add(Decision{Host: "left.example", Port: 443, Allowed: true, Reason: "the client left", Addr: netip.MustParseAddrPort("192.0.2.1:443")})
+	}
+	if failed := l.Failed(); len(failed) != 1 || failed[0].Host != "gone.example" {
+		t.Errorf("not reached: %+v", failed)
 	}
 	refused, more := l.Refused()
 	if len(refused) != maxRefused || more != maxRefused+1 || refused[0].Host != "a.example" {
