@@ -84,7 +84,10 @@ func (j *job) confine(ctx context.Context, facts *guard.Facts) (*confined, error
 			return nil, err
 		}
 	}
-	return c, c.network(j.box.Egress)
+	if err := c.network(j.box.Egress); err != nil {
+		return nil, err
+	}
+	return c, c.plan.prepare()
 }
 
 // narrow takes from a plan all that lies outside the workspace and home: on a

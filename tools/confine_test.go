@@ -13,6 +13,7 @@ import (
 
 	"handrail/elicit"
 	"handrail/guard"
+	"handrail/guard/rules"
 	"handrail/internal/testkit"
 	"handrail/tools/sandbox"
 )
@@ -138,6 +139,42 @@ func TestNamedAndApproved(t *testing.T) {
 	}
 	if exists(outside+"/old") || exists(outside+"/tree") || !exists(outside+"/new") || !exists(b.root+"/.vscode/tasks.json") {
 		t.Error("it was not done outside the sandbox's own files")
+	}
+}
+
+// TestWorktreeBeside: an approved work tree beside the workspace is made there and
+// works afterwards, contained and with escalate, also where the directory around it
+// is more than one purpose has; one that is not made leaves nothing.
+func TestWorktreeBeside(t *testing.T) {
+	testkit.Require(t, "git", "apt-get install git")
+	b, home := heldBench(t)
+	b.root = filepath.Join(home, "project")
+	b.Profile.Home = home
+	if err := os.Mkdir(b.root, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	b.write(t, "f", "x\n")
+	git(t, b.root, "init", "-q", "-b", "main")
+	git(t, b.root, "add", "-A")
+	git(t, b.root, "commit", "-qm", "one")
+	b.Guard.Rules, b.Guard.Default = rules.Standard(rules.Policy{Home: home})
+	yes := says(elicit.Approved, elicit.AllowOnce)
+	for name, args := range map[string]map[string]any{
+		"wt": {"command": "git worktree add ../wt"}, "wt2": {"command": "git worktree add ../wt2", "escalate": "it lies beside the workspace"},
+	} {
+		res := b.call(t, Bash, args, yes)
+		if res.ExitCode == nil || *res.ExitCode != 0 || len(res.Sandbox.Restored) > 0 {
+			t.Fatalf("%v: %s", args, res.Text)
+		}
+		if got := git(t, home+"/"+name, "status", "--porcelain", "--branch"); got != "## "+name+"\n" {
+			t.Errorf("status in %s: %q", name, got)
+		}
+		if list := git(t, b.root, "worktree", "list"); !strings.Contains(list, home+"/"+name) || strings.Contains(list, "prunable") {
+			t.Errorf("%s is not listed: %s", name, list)
+		}
+	}
+	if res := b.bash(t, "git worktree add ../wt3 nosuchbranch", yes); res.ExitCode == nil || *res.ExitCode == 0 || exists(home+"/wt3") {
+		t.Errorf("not made: %s", res.Text)
 	}
 }
 

@@ -119,6 +119,9 @@ func (j *job) run(ctx context.Context) *Result {
 	j.decided = d
 	watched := j.watch(facts)
 	j.finish = func(res *Result) error {
+		if j.held != nil {
+			j.held.plan.clear()
+		}
 		j.keep(watched)
 		j.preserved(context.WithoutCancel(ctx), res)
 		return j.recordOutcome(res)

@@ -41,6 +41,8 @@ type plan struct {
 	// env are variables of this run alone.
 	env   map[string]string
 	notes []string
+	// empty are directories that are made before the run, which fills them.
+	empty []string
 }
 
 // authority is what a call may do by its verdict.
@@ -94,7 +96,7 @@ func (p *Profile) plan(a authority) *plan {
 // settle puts what was gathered in order.
 func (pl *plan) settle() {
 	s := pl.policy
-	for _, list := range []*[]string{&s.Read, &s.Write, &s.Allowed, &pl.hosts} {
+	for _, list := range []*[]string{&s.Read, &s.Write, &s.Allowed, &pl.hosts, &pl.empty} {
 		slices.Sort(*list)
 		*list = slices.Compact(*list)
 	}
@@ -195,6 +197,8 @@ func (pl *plan) write(p *Profile, a authority, e guard.Effect, known bool) {
 	case err == nil && (info.IsDir() && e.Kind == guard.Write || !replaced(a.facts, e)): // written as it stands
 	case known || !wide(p, around):
 		at = around // made, removed, or replaced by another file
+	case err != nil && fills(a.facts, e):
+		pl.empty = append(pl.empty, at)
 	case err != nil:
 		pl.notes = append(pl.notes, at+" cannot be made beside code that was not read: that code could write all of "+around)
 		return

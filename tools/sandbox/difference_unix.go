@@ -17,6 +17,7 @@ type difference struct {
 	known, gits []string // git directories, before and now
 	roots       []string
 	allowed     []string // what a person let be written
+	written     []string // what the runs may write outside the roots
 	// byOthers reports whether no command that ran could write the path as it
 	// stood.
 	byOthers func(path string) bool
@@ -83,7 +84,12 @@ func (d *difference) mayAppear(path string, e *entry) bool {
 		case strings.HasPrefix(name, "hooks/"):
 			return strings.HasSuffix(name, ".sample") && e.stamp.mode.IsRegular()
 		case name == "gitdir": // of a work tree: where it stands
-			return e.held && below(d.roots, strings.TrimSpace(string(e.data)))
+			tree := strings.TrimSpace(string(e.data))
+			if !filepath.IsAbs(tree) {
+				tree = filepath.Join(filepath.Dir(path), tree)
+			}
+			tree = filepath.Clean(tree)
+			return e.held && (below(d.roots, tree) || below(d.written, tree))
 		case name == "commondir":
 			return slices.Contains(d.gits, leadsTo(path, ""))
 		case name == "info/exclude":

@@ -253,11 +253,14 @@ func (w *watcher) compare() (changes []string, now map[string]*entry, gits []str
 		return nil, nil, nil, err
 	}
 	w.learn(now, gits)
-	var own []string
+	var own, written []string
 	for l := range w.live {
-		own = append(own, l.policy.Allowed...)
+		own, written = append(own, l.policy.Allowed...), append(written, l.policy.Write...)
+		if l.policy.Open { // a person approved that it writes anywhere
+			written = append(written, "/")
+		}
 	}
-	d := difference{before: w.base, now: now, known: w.gits, gits: gits, roots: w.roots, allowed: slices.Concat(own, allowed, w.deeds.allowed()),
+	d := difference{before: w.base, now: now, known: w.gits, gits: gits, roots: w.roots, allowed: slices.Concat(own, allowed, w.deeds.allowed()), written: written,
 		byOthers: func(path string) bool {
 			for l := range w.live {
 				if !l.covers(path) {
