@@ -197,6 +197,10 @@ func (c *confined) told(e *ending, res *Result) (notes []string) {
 		res.Sandbox.Exceeded = e.Exceeded
 		notes = append(notes, fmt.Sprintf("ended because it went over the limit on %s; the limits are the user's to change", e.Exceeded))
 	}
+	if limit := c.exceeded(res); e.Exceeded == "" && limit != "" {
+		res.Sandbox.Exceeded = limit
+		notes = append(notes, fmt.Sprintf("its output shows that it reached the limit on %s; the limits are the user's to change", limit))
+	}
 	if len(e.Restored) > 0 {
 		res.Sandbox.Restored = slices.Clone(e.Restored) // an output is told of more than once
 		notes = append(notes, "protected files that were made or changed while it ran were put back as they were: "+listed(e.Restored))

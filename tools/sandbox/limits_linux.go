@@ -210,7 +210,7 @@ func (b *bounds) exceeded(s Status) string {
 		return "memory"
 	case s.Code == 0:
 		return ""
-	case s.Signal == int(syscall.SIGXFSZ):
+	case s.Signal == int(syscall.SIGXFSZ), s.Code == 128+int(syscall.SIGXFSZ): // that of a shell's last command
 		return "file size"
 	case b.group != nil && b.group.crowded():
 		return "processes"
