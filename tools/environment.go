@@ -11,17 +11,24 @@ import (
 )
 
 // fixed are the variables that every command gets: they keep programs from
-// asking, paging and colouring, and git from running what a repository's own
+// asking, paging, colouring and looking for their own updates, and git from running what a repository's own
 // configuration names. Settings that would change what git does for its user
 // (core.hooksPath, core.sshCommand, diff.external) are not among them. CI is
 // not set: many programs behave otherwise with it.
 var fixed = map[string]string{
 	"TERM": "dumb", "NO_COLOR": "1", "PAGER": "cat", "GIT_PAGER": "cat",
 	"GIT_TERMINAL_PROMPT": "0", "DEBIAN_FRONTEND": "noninteractive", "PIP_NO_INPUT": "1",
+	"npm_config_update_notifier": "false", "PIP_DISABLE_PIP_VERSION_CHECK": "1",
 	"GIT_CONFIG_COUNT": "3",
 	"GIT_CONFIG_KEY_0": "core.fsmonitor", "GIT_CONFIG_VALUE_0": "false",
 	"GIT_CONFIG_KEY_1": "protocol.ext.allow", "GIT_CONFIG_VALUE_1": "never",
 	"GIT_CONFIG_KEY_2": "safe.bareRepository", "GIT_CONFIG_VALUE_2": "explicit",
+}
+
+// hopeless are the variables of runs without a network, where a package manager
+// that tries again only waits, for a minute and more.
+var hopeless = map[string]string{
+	"npm_config_fetch_retries": "0", "PIP_RETRIES": "0", "CARGO_NET_RETRY": "0", "UV_HTTP_RETRIES": "0", "BUNDLE_RETRY": "0",
 }
 
 // form says what the value of a passed variable must look like.

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"handrail/elicit"
 	"handrail/internal/testkit"
 
 	"handrail/tools/sandbox"
@@ -71,6 +72,20 @@ func TestCommandsGetTheEnvironment(t *testing.T) {
 		case b.Reader.Env[name] == value, name == "TMPDIR" && value == FirstScratch(b.Reader.Env[name]), name == "PWD" && value == b.root, name == sandbox.Mark && value == res.CallID, name == "SHLVL", name == "_":
 		default:
 			t.Errorf("unexpected %s", line)
+		}
+	}
+}
+
+// TestNoWaitingForNothing: what package managers do again and again without a
+// network they do once, and only there.
+func TestNoWaitingForNothing(t *testing.T) {
+	b, _ := heldBench(t)
+	for command, want := range map[string]bool{"env": true, "env; curl -s https://example.org/ -m 1": false} {
+		res := b.bash(t, command, says(elicit.Approved, elicit.AllowOnce))
+		for name, value := range hopeless {
+			if got := strings.Contains("\n"+res.Stdout, "\n"+name+"="+value+"\n"); got != want {
+				t.Errorf("%s: %s is set: %v", command, name, got)
+			}
 		}
 	}
 }

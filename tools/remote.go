@@ -29,6 +29,10 @@ func (pl *plan) remote(p *Profile, a authority, effect int) {
 		pl.hosts = append(pl.hosts, hosts...)
 		return
 	}
+	if strings.HasSuffix(e.Target, " registry") && (a.granted || e.Action == "read" && exactly(a.facts, e)) {
+		pl.hosts = append(pl.hosts, p.Packages...)
+		return
+	}
 	if e.Command < 0 || e.Command >= len(a.facts.Commands) || a.facts.Commands[e.Command].Name != "git" {
 		return
 	}
@@ -54,6 +58,12 @@ func (pl *plan) remote(p *Profile, a authority, effect int) {
 			}
 		}
 	}
+}
+
+// exactly reports whether all arguments of the command that e is of are known: a
+// package manager may then look something up, which sends their words.
+func exactly(f *guard.Facts, e guard.Effect) bool {
+	return e.Command >= 0 && e.Command < len(f.Commands) && !slices.ContainsFunc(f.Commands[e.Command].Args, func(w guard.Word) bool { return !w.Exact })
 }
 
 // gitConfigures are git's commands that write its configuration, gitRewrites those
