@@ -37,6 +37,7 @@ type confined struct {
 	// shared says that the server is others' too, code that more runs than what is
 	// known.
 	shared, code bool
+	named        []string // the paths that the call names
 }
 
 // confine finds what holds a call that may run, and with what power. An error
@@ -66,7 +67,7 @@ func (j *job) confine(ctx context.Context, facts *guard.Facts) (*confined, error
 	if profile.Home == "" {
 		profile.Home = j.box.Reader.Home
 	}
-	c := &confined{box: box, roots: j.call.Roots, code: runsCode(facts), plan: profile.plan(authority{facts: facts, roots: j.call.Roots, granted: d.Granted, escalate: escalate})}
+	c := &confined{box: box, roots: j.call.Roots, named: targets(facts), code: runsCode(facts), plan: profile.plan(authority{facts: facts, roots: j.call.Roots, granted: d.Granted, escalate: escalate})}
 	if j.box.Shared {
 		c.shared = true
 		c.plan.narrow(profile.Home)

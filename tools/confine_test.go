@@ -142,6 +142,25 @@ func TestNamedAndApproved(t *testing.T) {
 	}
 }
 
+// TestRunsWhereItLies: a program that the call names outside the workspace runs
+// from there; one in the home directory does not, and the result says what to do.
+func TestRunsWhereItLies(t *testing.T) {
+	b, home := heldBench(t)
+	dir := resolved(t.TempDir())
+	for _, path := range []string{dir + "/tool", home + "/tool"} {
+		if err := os.WriteFile(path, []byte("#!/bin/sh\necho tool $1\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if res := b.bash(t, dir+"/tool hi", nil); res.Stdout != "tool hi\n" {
+		t.Errorf("named: %s", res.Text)
+	}
+	res := b.bash(t, home+"/tool hi", nil)
+	if res.ExitCode == nil || *res.ExitCode == 0 || strings.Contains(res.Text, "Name the path") || !strings.Contains(res.Text, "copy it into the workspace") {
+		t.Errorf("in the home directory: %s", res.Text)
+	}
+}
+
 // TestWorktreeBeside: an approved work tree beside the workspace is made there and
 // works afterwards, contained and with escalate, also where the directory around it
 // is more than one purpose has; one that is not made leaves nothing.

@@ -76,6 +76,8 @@ func (p *Profile) plan(a authority) *plan {
 			pl.write(p, a, e, known)
 		case guard.Network:
 			pl.reach(a, e, online)
+		case guard.Code:
+			pl.run(p, a, e)
 		case guard.Install:
 			pl.hosts = append(pl.hosts, p.Packages...)
 		case guard.Remote:
@@ -169,6 +171,21 @@ func (pl *plan) read(p *Profile, a authority, e guard.Effect, known bool) {
 	pl.policy.Read = append(pl.policy.Read, e.Target)
 }
 
+// run lets a file that the call names be run where it lies. In home directories
+// reading is asked about, so that takes a person's yes.
+func (pl *plan) run(p *Profile, a authority, e guard.Effect) {
+	if !e.Exact || !filepath.IsAbs(e.Target) || below(e.Target, a.roots) || below(e.Target, open) || p.credential(e.Target) != "" || secretName(filepath.Base(e.Target)) {
+		return
+	}
+	homes := []string{"/home", "/root", "/Users"}
+	if p.Home != "" {
+		homes = append(homes, p.Home)
+	}
+	if st, err := os.Stat(e.Target); err == nil && st.Mode().IsRegular() && (a.granted || !below(e.Target, homes)) {
+		pl.policy.Read = append(pl.policy.Read, e.Target)
+	}
+}
+
 // credential returns the credential store that path is in, or is empty.
 func (p *Profile) credential(path string) string {
 	for _, name := range sandbox.DefaultCredentials {
@@ -200,7 +217,7 @@ func (pl *plan) write(p *Profile, a authority, e guard.Effect, known bool) {
 	case err != nil && fills(a.facts, e):
 		pl.empty = append(pl.empty, at)
 	case err != nil:
-		pl.notes = append(pl.notes, at+" cannot be made beside code that was not read: that code could write all of "+around)
+		pl.notes = append(pl.notes, at+" cannot be made beside code that was not read: that code could write all of "+around+"; at most it is in the sandbox's own "+around+", and gone: make it in a call of its own")
 		return
 	}
 	if at != "/" {

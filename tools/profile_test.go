@@ -89,6 +89,11 @@ func TestPlans(t *testing.T) {
 		{"frobnicate --all", "base", "base"},
 		// outside: what is named, and the directory where a file comes or goes
 		{"cat $O/f", "read $O/f", "read $O/f"},
+		{"$O/f x", "read $O/f", "read $O/f"},
+		{"$O/f x; make", "read $O/f", "read $O/f"},
+		{"bash $O/f; $O/nosuch", "read $O/f", "read $O/f"},
+		{"$H/docs/f", "read $H/docs/f", "base"},
+		{"$H/.cargo/credentials.toml", "base", "base"},
 		{"cat $H/docs/f", "read $H/docs/f", "read $H/docs/f"},
 		{"cp -r $O/tree .", "read $O/tree", "read $O/tree"},
 		{"echo x >> $O/f", "write $O/f", "write $O/f"},

@@ -80,7 +80,7 @@ func (c *confined) shown(output string, failed bool) (seen []string, note string
 		advice = append(advice, c.offline(hosts))
 	}
 	if !clear || slices.ContainsFunc(seen, func(s string) bool { return !strings.HasPrefix(s, network) }) {
-		advice = append(advice, c.more())
+		advice = append(advice, c.more(seen))
 	}
 	return seen, "the sandbox refused: " + listed(seen) + ". " + strings.Join(advice, ". ")
 }
@@ -88,10 +88,26 @@ func (c *confined) shown(output string, failed bool) (seen []string, note string
 // network is what a refusal of it is called, before the host.
 const network = "the network"
 
-// more says how a call gets more power.
-func (c *confined) more() string {
+// targets are the paths that a call names.
+func targets(f *guard.Facts) (paths []string) {
+	for _, e := range f.Effects {
+		if e.Exact && strings.HasPrefix(e.Target, "/") {
+			paths = append(paths, e.Target)
+		}
+	}
+	return paths
+}
+
+// more says how a call gets the power that was refused. What it has named already
+// it need not name again.
+func (c *confined) more(seen []string) string {
 	if c.shared {
 		return "Only the workspace is there on a server for several principals; name hosts in the command itself"
+	}
+	if !slices.ContainsFunc(seen, func(s string) bool {
+		return !slices.ContainsFunc(c.named, func(path string) bool { return strings.HasSuffix(s, " "+path) })
+	}) {
+		return "The call names it already: copy it into the workspace, or repeat the call with `escalate`: \"why\", which asks a person for this one run with more power"
 	}
 	return "Name the path or host in the command itself, so that it can be judged, or repeat the call with `escalate`: \"why\", which asks a person for this one run with more power"
 }
