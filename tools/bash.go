@@ -110,7 +110,11 @@ func (e *ending) told(res *Result, timeout time.Duration) (notes []string) {
 	case e.cancelled:
 		res.Reason = "cancelled; the command and all it started were ended"
 	case e.ended > 0:
-		return []string{fmt.Sprintf("%d background processes were still running and were ended: nothing outlives its call; background: true starts a job that does", e.ended)}
+		left := "1 background process was still running and was ended"
+		if e.ended > 1 {
+			left = fmt.Sprintf("%d background processes were still running and were ended", e.ended)
+		}
+		return []string{left + ": nothing outlives its call; background: true starts a job that does"}
 	default:
 		return nil
 	}

@@ -228,7 +228,7 @@ func (c *confined) told(e *ending, res *Result) (notes []string) {
 	}
 	output := res.Stderr + "\n" + res.Stdout
 	if e.Code != 0 {
-		notes = append(notes, advice(output)...)
+		notes = append(notes, c.advice(output)...)
 	}
 	if seen, note := c.shown(output, e.Code != 0); note != "" {
 		res.Sandbox.Refused = append(res.Sandbox.Refused, seen...)

@@ -93,6 +93,14 @@ var advices = []struct {
 }
 
 // advice says what to do about what the output of a failed run shows.
+func (c *confined) advice(output string) []string {
+	notes := advice(output)
+	if c.box.Enforcement().Tier == sandbox.Landlock { // it has no localhost of its own
+		notes = slices.DeleteFunc(notes, func(n string) bool { return strings.HasPrefix(n, "localhost is") })
+	}
+	return notes
+}
+
 func advice(output string) (notes []string) {
 	for _, a := range advices {
 		if a.says().MatchString(output) {

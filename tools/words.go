@@ -39,7 +39,7 @@ var phrases = map[act]string{
 	{guard.Privilege, ""}: "gains rights: runs %s", {guard.Privilege, "brokered"}: "is lent what is yours: %s", {guard.Privilege, "uncontained"}: "runs without the limits of the sandbox, with your rights on all files and the whole network: %s",
 	{guard.Persist, ""}: "will run later by itself: %s", {guard.Persist, "schedule"}: "schedules something to run later: %s",
 	{guard.Persist, "service"}: "sets up a service: %s", {guard.Persist, "startup"}: "will run at every start: %s",
-	{guard.Persist, "hook"}: "sets up a hook that runs later: %s",
+	{guard.Persist, "hook"}: "sets up a hook or setting that can run something later: %s",
 	{guard.System, ""}:      "changes the machine: %s", {guard.System, "process"}: "sends a signal to processes: %s",
 	{guard.System, "power"}: "shuts down or restarts the machine: %s", {guard.System, "mount"}: "changes mounts or disks: %s",
 	{guard.System, "user"}: "changes accounts: %s", {guard.System, "service"}: "starts or stops a service: %s",

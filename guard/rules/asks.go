@@ -35,7 +35,7 @@ var questions = []question{
 	{"persist/schedule", guard.Persist, []string{"schedule"}, "%[1]s would make something run later by itself: %[2]s", "give the user the line to add", "Asks before cron, at or timers are changed."},
 	{"persist/service", guard.Persist, []string{"service"}, "%[1]s would install or enable the service %[2]s", "start it in the foreground for as long as you need it", "Asks before a service is installed or enabled."},
 	{"persist/startup", guard.Persist, []string{"startup"}, "%[1]s would run at every start: %[2]s", "give the user the line to add", "Asks before start-up files are changed."},
-	{"persist/hook", guard.Persist, []string{"hook"}, "%[1]s would make other programs run %[2]s", "describe the hook and let the user add it", "Asks before hooks of git, package managers or the shell are set."},
+	{"persist/hook", guard.Persist, []string{"hook"}, "%[1]s would set a hook or setting that can make other programs run something: %[2]s", "describe the hook and let the user add it", "Asks before hooks of git, package managers or the shell are set."},
 	{"persist/other", guard.Persist, []string{""}, "%[1]s would leave something that runs later: %[2]s", "describe what should stay and let the user add it", "Asks before anything else stays that runs later."},
 	{"sys/power", guard.System, []string{"power"}, "%[1]s would shut down, restart or suspend the machine", "ask the user to do it", "Asks before the machine goes down."},
 	{"sys/mount", guard.System, []string{"mount"}, "%[1]s would change mounts, disks or swap: %[2]s", "ask the user to do it", "Asks before mounts, partitions, volumes or swap are changed."},

@@ -64,10 +64,10 @@ func sandboxSection() field {
 		setting("hidden", "Files and directories that no command can read.", "[~/notes]",
 			func(c *Config) *[]string { return &c.Sandbox.Hidden }, words(func(c *Config, w string) (string, error) { return c.path(w) }), union).adding(),
 		section("limits", "Bounds of one call, where the system can hold them.",
-			size("processes", "Processes at once.", "1024", func(s *Sandbox) *int { return &s.Processes }),
-			size("memory", "MiB of memory of all its processes together.", "4096", func(s *Sandbox) *int { return &s.Memory }),
-			size("file_size", "MiB of one file that it writes.", "8192", func(s *Sandbox) *int { return &s.FileSize }),
-			size("disk", "MiB by which it may let the workspace grow.", "16384", func(s *Sandbox) *int { return &s.Disk })))
+			size("processes", "Processes at once; 4096 where it is not set.", "4096", func(s *Sandbox) *int { return &s.Processes }),
+			size("memory", "MiB of memory of all its processes together; three quarters of the machine's where it is not set.", "8192", func(s *Sandbox) *int { return &s.Memory }),
+			size("file_size", "MiB of one file that it writes; 16384 where it is not set.", "16384", func(s *Sandbox) *int { return &s.FileSize }),
+			size("disk", "MiB by which it may let the workspace grow; 32768 where it is not set.", "32768", func(s *Sandbox) *int { return &s.Disk })))
 }
 
 // held is the stricter of two tiers: any is stricter than none, and one that is
@@ -162,6 +162,18 @@ func moved(home string, env map[string]string, caches []string) (all []string) {
 func (s *Sandbox) limits() sandbox.Limits {
 	const mib = 1 << 20
 	return sandbox.Limits{Processes: s.Processes, Memory: int64(s.Memory) * mib, FileSize: int64(s.FileSize) * mib, Disk: int64(s.Disk) * mib}
+}
+
+// unset says what holds where the setting at path is not set.
+func unset(path string) string {
+	const mib = 1 << 20
+	l := sandbox.DefaultLimits()
+	n := map[string]int64{"sandbox.limits.processes": int64(l.Processes), "sandbox.limits.memory": l.Memory / mib,
+		"sandbox.limits.file_size": l.FileSize / mib, "sandbox.limits.disk": l.Disk / mib}[path]
+	if n == 0 {
+		return "not set"
+	}
+	return fmt.Sprintf("%d  # default", n)
 }
 
 // advice says what to do where no sandbox can be opened.

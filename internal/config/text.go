@@ -77,7 +77,7 @@ func (c *Config) show(b *strings.Builder, fields []field, prefix, indent string)
 		value, from := text.Visible(f.show(c)), c.from[path]
 		switch {
 		case value == "" || value == `""` || value == "0" && f.schema["minimum"] != 0 || value == "0s":
-			fmt.Fprintf(b, "%s#%s: not set\n", indent, f.key)
+			fmt.Fprintf(b, "%s#%s: %s\n", indent, f.key, unset(path))
 			continue
 		case from == "":
 			from = "default"
