@@ -62,6 +62,10 @@ func check(s streams, args []string) (int, error) {
 		err = printJSON(s.stdout, explained{d.Verdict, d.Rule, d.Reason, d.Instead, d.Findings, d.Overruled, ec.Facts, d.Digest})
 	} else {
 		explain(s.stdout, ec.Facts, d)
+		var here string
+		if here, err = unheld(c, ec.Facts); here != "" {
+			fmt.Fprintln(s.stdout, "\n"+here)
+		}
 	}
 	return exitOf[d.Verdict], err
 }

@@ -137,6 +137,24 @@ func TestCheckJSON(t *testing.T) {
 	}
 }
 
+// TestCheckUnheld: what nothing would hold is told for calls that run code, and for
+// no others.
+func TestCheckUnheld(t *testing.T) {
+	home(t)
+	dir := filepath.Join(os.Getenv("HOME"), ".config", "handrail")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "config.yaml"), []byte("sandbox: {tier: none}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for command, want := range map[string]bool{"make": true, "npm test": true, "ls": false, "cat f | sort": false} {
+		if code, out, errs := handrail("", "check", command); code != 0 || strings.Contains(out, "asks once per session") != want {
+			t.Errorf("%s: %d %s%s", command, code, out, errs)
+		}
+	}
+}
+
 func TestEvalJSON(t *testing.T) {
 	home(t)
 	rows := `{"id":"a","command":"ls","label":"benign","source":"ignored","cwd_assumption":["ignored"]}

@@ -57,6 +57,18 @@ func (c *Config) Contain(env map[string]string) *Containment {
 	return k
 }
 
+// PassedOver says why stronger tiers than the one in force do not work here, each
+// beginning with its name.
+func (k *Containment) PassedOver() []string {
+	s := k.settings
+	if s.Scratch = k.scratch; len(k.roots) > 0 {
+		s.Roots = k.roots
+	} else if s.Scratch != "" {
+		s.Roots = []string{s.Scratch}
+	}
+	return sandbox.PassedOver(s, k.Enforcement.Tier)
+}
+
 // Open opens the sandbox of a session with these roots and this temporary
 // directory. It never holds less than
 // what was found at the start.

@@ -97,6 +97,26 @@ func Open(s Settings) (Sandbox, error) {
 	return nil, fmt.Errorf("no sandbox works here: %w", errors.Join(failed...))
 }
 
+// PassedOver says why the tiers that are tried before t do not work with s, each
+// beginning with its name. It tries them anew.
+func PassedOver(s Settings, t Tier) (why []string) {
+	if os.Getenv(insideMark) != "" || !filepath.IsAbs(s.State) {
+		return nil
+	}
+	for _, other := range tiers() {
+		if other.name == t {
+			return why
+		}
+		sb, err := other.tried(s)
+		if err == nil {
+			_ = sb.Close()
+			continue
+		}
+		why = append(why, fmt.Sprintf("%s: %v", other.name, err))
+	}
+	return nil // t is not tried by itself
+}
+
 // tried opens t and proves what it says of itself.
 func (t tier) tried(s Settings) (Sandbox, error) {
 	sb, err := t.open(s)

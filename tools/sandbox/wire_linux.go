@@ -119,6 +119,9 @@ func take(c *net.UnixConn) (h handed, err error) {
 	var b [1]byte
 	oob := make([]byte, unix.CmsgSpace(mostFiles*4)+unix.CmsgSpace(unix.SizeofUcred))
 	n, oobn, flags, _, err := c.ReadMsgUnix(b[:], oob)
+	if errors.Is(err, io.EOF) { // without the names of the socket's ends, which say nothing
+		return h, fmt.Errorf("it ended before it was ready: %w", io.EOF)
+	}
 	if err != nil {
 		return h, err
 	}
