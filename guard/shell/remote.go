@@ -1,6 +1,8 @@
 package shell
 
 import (
+	"net/netip"
+	"strconv"
 	"strings"
 
 	"handrail/guard"
@@ -16,7 +18,30 @@ func (k *work) hostOf(s string) string {
 	if i := strings.LastIndexByte(s, '@'); i >= 0 && !strings.Contains(s[:i], "/") {
 		s = s[i+1:]
 	}
-	return s
+	return led(s)
+}
+
+// led is where HOST:PORT:ADDRESS or HOST:PORT:HOST:PORT leads, as curl takes them
+// for --resolve and --connect-to; anything else stays as it is.
+func led(s string) string {
+	parts := strings.SplitN(s, ":", 3)
+	if len(parts) < 3 {
+		return s
+	}
+	if _, err := netip.ParseAddr(s); err == nil {
+		return s
+	}
+	if _, err := strconv.ParseUint(parts[1], 10, 16); err != nil || parts[0] == "" {
+		return s
+	}
+	if a, err := netip.ParseAddr(strings.Trim(parts[2], "[]")); err == nil {
+		return a.String()
+	}
+	to, port, ok := strings.Cut(parts[2], ":")
+	if _, err := strconv.ParseUint(port, 10, 16); !ok || err != nil || to == "" || strings.ContainsAny(to, ",/@[]") {
+		return s
+	}
+	return parts[2]
 }
 
 // host emits an effect on a host.
