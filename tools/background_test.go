@@ -62,6 +62,19 @@ func TestJob(t *testing.T) {
 	}
 }
 
+// What a command leaves running is told, one in the singular.
+func TestLeftRunning(t *testing.T) {
+	b, _ := heldBench(t)
+	for command, want := range map[string]string{
+		"sleep 1000 >/dev/null 2>&1 & exit 0":                              "1 background process was",
+		"sleep 1000 >/dev/null 2>&1 & sleep 1000 >/dev/null 2>&1 & exit 0": "2 background processes were",
+	} {
+		if res := b.bash(t, command, nil); strings.Contains(res.Text, "background process") != (want != "") || !strings.Contains(res.Text, want) {
+			t.Errorf("%s: %s", command, res.Text)
+		}
+	}
+}
+
 // What fails at once is said at once.
 func TestJobThatFails(t *testing.T) {
 	b := newBench(t)

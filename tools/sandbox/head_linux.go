@@ -267,7 +267,7 @@ func (h *heading) serve() (again bool, err error) {
 		return false, nil
 	}
 	h.ending.Store(true)
-	found := h.others()
+	found := h.left(*o.End)
 	if _, err := os.Stat("/proc/" + strconv.Itoa(h.leader)); err == nil || found > 0 {
 		_ = unix.Kill(-1, unix.SIGTERM)
 		_ = unix.Kill(-1, unix.SIGCONT)
@@ -292,6 +292,25 @@ func (h *heading) serve() (again bool, err error) {
 	}
 	h.say(news{Ended: &found, Asked: true, Again: again})
 	return again, nil
+}
+
+// left counts what the command left running: not a helper that ends by itself
+// before long, as git's, where there is a grace at all.
+func (h *heading) left(grace time.Duration) int {
+	_, err := os.Stat("/proc/" + strconv.Itoa(h.leader))
+	found := h.others()
+	for range 10 {
+		if found == 0 || grace <= 0 || err == nil {
+			break
+		}
+		select {
+		case <-h.gone:
+			return 0
+		case <-time.After(5 * time.Millisecond):
+			found = h.others()
+		}
+	}
+	return found
 }
 
 // others counts the living processes beside this one and the command.
