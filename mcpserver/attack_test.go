@@ -77,7 +77,7 @@ func (h *hosted) asked(who, session string, more map[string]any) (id string, ans
 	for k, v := range map[string]string{"Authorization": "Bearer " + who + "-token", "Content-Type": "application/json", "Accept": "application/json, text/event-stream", "Mcp-Session-Id": session} {
 		r.Header.Set(k, v)
 	}
-	res, err := http.DefaultClient.Do(r)
+	res, err := h.client.Do(r)
 	if err != nil {
 		h.t.Fatal(err)
 	}

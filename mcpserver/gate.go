@@ -228,10 +228,17 @@ func (p *patient) Write(b []byte) (int, error) {
 	return p.ResponseWriter.Write(b)
 }
 
-func (p *patient) Flush() {
-	if !p.withdrawn() {
-		_ = p.control.Flush()
+// FlushError sends what was written. What follows may be long in coming: over
+// HTTP/2 a deadline that passes meanwhile would end the stream.
+func (p *patient) FlushError() error {
+	if p.withdrawn() {
+		return errWithdrawn
 	}
+	_ = p.control.SetWriteDeadline(time.Now().Add(p.wait))
+	err := p.control.Flush()
+	_ = p.control.SetWriteDeadline(time.Time{})
+	return err
 }
 
+func (p *patient) Flush()                      { _ = p.FlushError() }
 func (p *patient) Unwrap() http.ResponseWriter { return p.ResponseWriter }

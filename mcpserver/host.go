@@ -97,6 +97,13 @@ type Host struct {
 // all of its body, and for a write, so that who reads no faster is dropped.
 type waits struct{ header, body, write time.Duration }
 
+// http2 bounds a connection of HTTP/2, which carries many requests. Streams that
+// a client opens and resets count until their handlers have ended. A peer that is
+// gone without a word is asked for a sign of life: its commands are to end.
+func (w waits) http2() *http.HTTP2Config {
+	return &http.HTTP2Config{MaxConcurrentStreams: 128, SendPingTimeout: w.write, PingTimeout: w.write / 2, WriteByteTimeout: w.write}
+}
+
 func (h *Host) wait() waits {
 	if h.waits == (waits{}) {
 		return waits{header: 10 * time.Second, body: 30 * time.Second, write: 30 * time.Second}
@@ -128,6 +135,7 @@ func (h *Host) Serve(ctx context.Context, l net.Listener, t *tls.Config) error {
 		ReadHeaderTimeout: h.wait().header, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
 		BaseContext: func(net.Listener) context.Context { return base },
 		ErrorLog:    slog.NewLogLogger(h.log().Handler(), slog.LevelDebug),
+		HTTP2:       h.wait().http2(),
 	}
 	if t != nil {
 		l = tls.NewListener(l, t)

@@ -3,6 +3,7 @@ package mcpserver
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -28,17 +29,24 @@ import (
 // workspace of their own.
 type hosted struct {
 	*Host
-	t     testing.TB
-	url   string
-	roots map[string]string
-	stop  func() error  // as a signal would; the error is Serve's
-	add   func(*Server) // to a server before it serves; may be nil
+	t      testing.TB
+	url    string
+	client *http.Client
+	roots  map[string]string
+	stop   func() error  // as a signal would; the error is Serve's
+	add    func(*Server) // to a server before it serves; may be nil
 }
 
 func host(t testing.TB, change func(*Host, *Options)) *hosted {
 	t.Helper()
+	return hostOver(t, nil, http.DefaultClient, change)
+}
+
+// hostOver is a host that speaks TLS where conf is not nil.
+func hostOver(t testing.TB, conf *tls.Config, client *http.Client, change func(*Host, *Options)) *hosted {
+	t.Helper()
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
-	h := &hosted{t: t, roots: map[string]string{"alice": place(t), "bob": place(t)}}
+	h := &hosted{t: t, client: client, roots: map[string]string{"alice": place(t), "bob": place(t)}}
 	o := Options{Version: "test", Homes: []string{"/nonexistent"}, Log: log}
 	h.Host = &Host{Log: log, Farewell: 5 * time.Second, Authenticate: func(r *http.Request) (auth.Caller, error) {
 		name, ok := strings.CutSuffix(strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "), "-token")
@@ -68,9 +76,12 @@ func host(t testing.TB, change func(*Host, *Options)) *hosted {
 		t.Fatal(err)
 	}
 	h.url = "http://" + l.Addr().String()
+	if conf != nil {
+		h.url = "https://" + l.Addr().String()
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- h.Serve(ctx, l, nil) }()
+	go func() { ended <- h.Serve(ctx, l, conf) }()
 	stopped := false
 	h.stop = func() error {
 		cancel()
@@ -112,7 +123,7 @@ func (h *hosted) send(method, path, who, body string, headers ...string) (int, h
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	res, err := http.DefaultClient.Do(r.WithContext(ctx))
+	res, err := h.client.Do(r.WithContext(ctx))
 	if err != nil {
 		return 0, nil, err.Error()
 	}
@@ -243,7 +254,7 @@ func (h *hosted) pipe(who string) *peer {
 	ctx, cancel := context.WithCancel(context.Background())
 	r, _ := http.NewRequestWithContext(ctx, "GET", h.url+"/sse", nil)
 	r.Header.Set("Authorization", "Bearer "+who+"-token")
-	res, err := http.DefaultClient.Do(r)
+	res, err := h.client.Do(r)
 	if err != nil || res.StatusCode != 200 {
 		h.t.Fatalf("%v, %v", res, err)
 	}
@@ -356,7 +367,7 @@ func TestHTTPDisconnect(t *testing.T) {
 		r.Header.Set(k, v)
 	}
 	go func() {
-		if res, err := http.DefaultClient.Do(r); err == nil {
+		if res, err := h.client.Do(r); err == nil {
 			io.Copy(io.Discard, res.Body)
 			res.Body.Close()
 		}

@@ -29,8 +29,13 @@ func (f Files) Server(notice func(error)) (*tls.Config, error) {
 	if err := s.load(); err != nil {
 		return nil, err
 	}
-	return &tls.Config{MinVersion: tls.VersionTLS12, GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return s.config(), nil }}, nil
+	return &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: protocols(), GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return s.config(), nil }}, nil
 }
+
+// protocols are what a connection may speak. Both configurations say so: by the
+// outer one http.Server learns that it is to serve HTTP/2, by the inner one the
+// client does.
+func protocols() []string { return []string{"h2", "http/1.1"} }
 
 type served struct {
 	Files
@@ -97,9 +102,7 @@ func (s *served) load() error {
 	if err != nil {
 		return err
 	}
-	// Not h2, though a client offers it: the server's limits of time are those of
-	// HTTP/1.1 and tried with that.
-	c := &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}, NextProtos: []string{"http/1.1"}}
+	c := &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}, NextProtos: protocols()}
 	if s.ClientCA != "" {
 		pem, err := os.ReadFile(s.ClientCA)
 		if err != nil {
