@@ -1,6 +1,7 @@
 package examples
 
 import (
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 
 	"handrail/internal/config"
 	"handrail/internal/testkit"
+	"handrail/tools"
 )
 
 func textOf(t *testing.T, path string) string {
@@ -43,9 +45,47 @@ func TestHostingConfiguration(t *testing.T) {
 	if err := c.CheckPrincipals(); err != nil {
 		t.Fatal(err)
 	}
+	if len(c.Principals) != 2 {
+		t.Errorf("%d principals", len(c.Principals))
+	}
 	bot, err := c.For("build-bot")
-	if err != nil || bot.Profile != "strict" || len(c.Principals) != 2 {
-		t.Errorf("%+v, %v", bot, err)
+	if err != nil {
+		t.Fatal(err)
+	}
+	judge, err := bot.Judge(tools.Environment(bot.Roots, ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	input := func(name, value string) json.RawMessage {
+		b, _ := json.Marshal(map[string]string{name: value})
+		return b
+	}
+	for _, call := range []struct{ tool, field, value, want string }{
+		{tools.Bash, "command", "git init", "allow"},
+		{tools.Bash, "command", "go mod init example.org/x", "allow"},
+		{tools.Bash, "command", "go mod download", "allow"},
+		{tools.Bash, "command", "go mod tidy && go build -o bin/x . && go test ./...", "allow"},
+		{tools.Bash, "command", "git add . && git commit -m first", "allow"},
+		{tools.Bash, "command", "make", "allow"},
+		{tools.Bash, "command", "git clone https://github.com/a/b", "deny policy/domain"},
+		{tools.Bash, "command", "npm install", "deny policy/command"},
+		{tools.Bash, "command", "go build -o /etc/x .", "deny"},
+		{tools.Read, "path", "go.mod", "allow"},
+		{tools.Read, "path", bot.Roots[0] + "/src/a.go", "allow"},
+		{tools.Read, "path", "/etc/hostname", "deny"},
+		{tools.Write, "path", "a.go", "deny policy/tool"},
+	} {
+		facts, err := tools.Look(judge.Reader, tools.Call{Tool: call.tool, Input: input(call.field, call.value), Roots: bot.Roots})
+		if call.tool == tools.Write {
+			facts, err = tools.Look(judge.Reader, tools.Call{Tool: call.tool, Input: json.RawMessage(`{"path": "a.go", "content": "x"}`), Roots: bot.Roots})
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", call.value, err)
+		}
+		d := judge.Guard.Judge(facts)
+		if got := d.Verdict.String() + " " + d.Rule; !strings.HasPrefix(got, call.want) {
+			t.Errorf("build-bot, %s %s: %s (%s), want %s", call.tool, call.value, got, d.Reason, call.want)
+		}
 	}
 }
 

@@ -40,6 +40,9 @@ func CheckDir(p string) error {
 
 // CoversPath reports whether the pattern wide surely has all paths of narrow.
 func CoversPath(wide, narrow string) bool {
+	if anything(wide) {
+		return true
+	}
 	if dir, ok := strings.CutSuffix(wide, "/**"); ok && !strings.ContainsAny(dir, "*?") {
 		return strings.HasPrefix(narrow, dir+"/")
 	}
@@ -108,6 +111,8 @@ func (p *pattern) rest(roots []string, file string) (rests []string) {
 	for _, r := range roots {
 		if rel, ok := strings.CutPrefix(file, strings.TrimSuffix(r, "/")+"/"); ok {
 			rests = append(rests, rel)
+		} else if file == r && strings.HasSuffix(p.text, "**") { // "./**" is the root with all below
+			rests = append(rests, "")
 		}
 	}
 	return rests
@@ -153,7 +158,14 @@ func (p *pattern) mayLieBelow(roots []string, dir string) bool {
 	})
 }
 
-// spans reports whether the pattern has everything at and below dir.
+// spans reports whether the pattern has everything at and below dir. A name does
+// where any name fits it: "**".
 func (p *pattern) spans(roots []string, dir string) bool {
-	return strings.HasSuffix(p.text, "**") && !p.name && p.has(roots, dir+"/\x00/\x00") && p.has(roots, dir)
+	if p.name {
+		return anything(p.text)
+	}
+	return strings.HasSuffix(p.text, "**") && p.has(roots, dir+"/\x00/\x00") && p.has(roots, dir)
 }
+
+// anything reports whether a pattern is stars alone: the name of any file.
+func anything(p string) bool { return p != "" && strings.Trim(p, "*") == "" }
