@@ -116,6 +116,11 @@ func (x *exchange) refuse(id json.RawMessage, fault *rpcError) {
 	x.respond(failure(id, fault.Code, fault.Message), status(fault.Code))
 }
 
+// close refuses what would begin while the server closes.
+func (x *exchange) close(id json.RawMessage) {
+	x.respond(failure(id, mcp.INTERNAL_ERROR, errClosing.Error()), http.StatusServiceUnavailable)
+}
+
 // status is the HTTP status of a JSON-RPC error (MCP 2026-07-28).
 func status(code int) int {
 	switch code {

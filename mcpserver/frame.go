@@ -95,6 +95,24 @@ type message struct {
 	Error  json.RawMessage `json:"error"`
 }
 
+// begins reports whether a request begins something that a server which closes
+// has no time for: a session, or a call. What reads the output of a call that ran
+// before, or ends its job, only helps it to an end.
+func (m message) begins() bool {
+	var call struct {
+		Arguments struct {
+			OutputID string `json:"output_id"`
+		} `json:"arguments"`
+	}
+	switch m.Method {
+	case string(mcp.MethodInitialize):
+		return true
+	case string(mcp.MethodToolsCall):
+		return json.Unmarshal(m.Params, &call) != nil || call.Arguments.OutputID == ""
+	}
+	return false
+}
+
 // parse reads one message. Where it is none, the fault says why, and only an id
 // that is beyond doubt stands in m.
 func parse(text []byte) (m message, id any, fault *rpcError) {

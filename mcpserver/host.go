@@ -81,8 +81,9 @@ type Host struct {
 	// MaxBody bounds a request in bytes; zero means 16 MiB.
 	MaxBody int64
 	// Farewell is how long running calls have to end when the host closes; zero
-	// means 30 s.
+	// means 30 s. Hurry, where not nil, ends that time when it is closed.
 	Farewell time.Duration
+	Hurry    <-chan struct{}
 	Log      *slog.Logger
 
 	closing  atomic.Bool
@@ -129,8 +130,8 @@ func (h *Host) log() *slog.Logger {
 // end for as long as Farewell, and ends the rest. With a TLS configuration the
 // listener speaks TLS.
 func (h *Host) Serve(ctx context.Context, l net.Listener, t *tls.Config) error {
-	base, drop := context.WithCancel(context.WithoutCancel(ctx))
-	defer drop()
+	base, drop := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer drop(nil)
 	srv := &http.Server{Handler: h, TLSConfig: t,
 		ReadHeaderTimeout: h.wait().header, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
 		BaseContext: func(net.Listener) context.Context { return base },
@@ -151,7 +152,7 @@ func (h *Host) Serve(ctx context.Context, l net.Listener, t *tls.Config) error {
 	h.closing.Store(true)
 	h.log().Info("closing: running calls may end", "within", h.farewell())
 	h.drain()
-	drop() // what still runs is ended with its request
+	drop(errClosing) // what still runs is ended with its request
 	h.Close()
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
 	defer cancel()
@@ -172,7 +173,13 @@ func (h *Host) farewell() time.Duration {
 func (h *Host) drain() {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	for end := time.Now().Add(h.farewell()); h.count((*Tenant).running) > 0; <-tick.C {
+	for end := time.Now().Add(h.farewell()); h.count((*Tenant).running) > 0; {
+		select {
+		case <-h.Hurry:
+			h.log().Warn("calls are ended at once")
+			return
+		case <-tick.C:
+		}
 		if time.Now().After(end) {
 			h.log().Warn("calls did not end in time and are ended")
 			return
@@ -202,10 +209,11 @@ func (h *Host) Close() error {
 	return errors.Join(errs...)
 }
 
-// of returns the server of a principal.
+// of returns the server of a principal. While the host closes only those that are
+// open go on; they take nothing new.
 func (h *Host) of(principal string) (http.Handler, error) {
 	h.mu.Lock()
-	if h.closing.Load() {
+	if h.closing.Load() && h.tenants[principal] == nil {
 		h.mu.Unlock()
 		return nil, errClosing
 	}
@@ -224,6 +232,9 @@ func (h *Host) of(principal string) (http.Handler, error) {
 		opened, err := h.Open(principal)
 		if err != nil {
 			return nil, fmt.Errorf("open %s: %w", principal, err)
+		}
+		if opened.Server != nil {
+			opened.Server.closing = &h.closing
 		}
 		t.Tenant, t.mux = opened, opened.handler()
 	}

@@ -1,7 +1,6 @@
 package mcpserver
 
 import (
-	"context"
 	"encoding/json"
 	"net/http"
 	"time"
@@ -39,7 +38,11 @@ func (s *Server) once(x *exchange, r *http.Request, m message, id any, text []by
 		return
 	}
 	s.touch()
-	ctx, fail := context.WithCancelCause(overTransport(r.Context(), "http"))
+	if s.closing.Load() && m.begins() {
+		x.close(m.ID)
+		return
+	}
+	ctx, fail := attached(overTransport(r.Context(), "http"))
 	defer fail(nil)
 	w := newWire(s, nil, fail)
 	w.ctx, w.slots = ctx, s.slots
@@ -48,7 +51,7 @@ func (s *Server) once(x *exchange, r *http.Request, m message, id any, text []by
 		return
 	}
 	defer s.passing.drop(w.sess.id)
-	response := w.serve(ctx, m.Method == string(mcp.MethodToolsCall), text, x.send)
+	response := w.serve(ctx, m, text, x.send)
 	if response == nil {
 		x.accept()
 		return

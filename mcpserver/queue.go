@@ -71,7 +71,7 @@ func (q *Queue) Enter(ctx context.Context, principal string) (waited bool, err e
 	if !q.withdraw(l, place) { // it had been given the place meanwhile
 		q.Leave(principal)
 	}
-	return true, ctx.Err()
+	return true, context.Cause(ctx)
 }
 
 // withdraw takes a waiting call out of its line.

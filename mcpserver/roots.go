@@ -49,7 +49,7 @@ func (s *Server) roots(ctx context.Context, req mcp.CallToolRequest) (roots []st
 		defer cancel()
 		if list, err = s.mcp.RequestRoots(waiting, mcp.ListRootsRequest{}); err != nil {
 			if ctx.Err() != nil { // the call has ended: this says nothing about the client
-				return nil, nil, ctx.Err()
+				return nil, nil, context.Cause(ctx)
 			}
 			s.log.Warn("the client has roots but did not tell them", "err", err)
 			list = nil

@@ -63,6 +63,7 @@ type Server struct {
 	principal string
 	queue     Places
 	running   atomic.Int64 // calls
+	closing   *atomic.Bool // of the host, where there is one
 
 	// over HTTP
 	visits  visits        // sessions of /mcp
@@ -90,7 +91,7 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{box: o.Toolbox, book: elicit.NewBook(), space: space, log: o.Log, principal: o.Principal, queue: o.Queue,
+	s := &Server{box: o.Toolbox, book: elicit.NewBook(), space: space, log: o.Log, principal: o.Principal, queue: o.Queue, closing: new(atomic.Bool),
 		slots: make(chan struct{}, maxTools), message: "/message"}
 	s.mcp = server.NewMCPServer("handrail", o.Version,
 		server.WithTitle("Handrail"),

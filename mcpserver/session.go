@@ -110,7 +110,7 @@ func (s *session) request(ctx context.Context, send func(any) error, method mcp.
 	select {
 	case <-ctx.Done():
 		_ = send(map[string]any{"jsonrpc": mcp.JSONRPC_VERSION, "method": mcp.MethodNotificationCancelled,
-			"params": map[string]any{"requestId": id, "reason": ctx.Err().Error()}})
+			"params": map[string]any{"requestId": id, "reason": context.Cause(ctx).Error()}})
 		return ctx.Err()
 	case r := <-answer:
 		if r.fault != nil {

@@ -72,11 +72,13 @@ func (s *streams) close() {
 	}
 }
 
-var errClosing = fmt.Errorf("the server is closing")
-
 // stream serves GET /sse: one session, until the client goes.
 func (s *Server) stream(rw http.ResponseWriter, r *http.Request) {
-	ctx, fail := context.WithCancelCause(overTransport(r.Context(), "sse"))
+	if s.closing.Load() {
+		http.Error(rw, errClosing.Error(), http.StatusServiceUnavailable)
+		return
+	}
+	ctx, fail := attached(overTransport(r.Context(), "sse"))
 	defer fail(nil)
 	w := newWire(s, &events{to: rw, control: http.NewResponseController(rw)}, fail)
 	w.legacy = true
@@ -189,7 +191,7 @@ func (w *wire) event(name string, data []byte) error {
 // newWire is a wire of the server that writes to to. Its context is still to be
 // set.
 func newWire(s *Server, to io.Writer, fail context.CancelCauseFunc) *wire {
-	w := &wire{mcp: s.mcp, log: s.log, to: to, fail: fail, slots: make(chan struct{}, maxTools), open: map[any]*request{}}
+	w := &wire{mcp: s.mcp, log: s.log, closing: s.closing, to: to, fail: fail, slots: make(chan struct{}, maxTools), open: map[any]*request{}}
 	w.sess = newSession()
 	return w
 }

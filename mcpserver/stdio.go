@@ -32,11 +32,12 @@ const (
 
 // wire is one client on a pair of streams.
 type wire struct {
-	ctx   context.Context
-	mcp   *server.MCPServer
-	sess  *session
-	log   *slog.Logger
-	slots chan struct{}
+	ctx     context.Context
+	mcp     *server.MCPServer
+	sess    *session
+	log     *slog.Logger
+	slots   chan struct{}
+	closing *atomic.Bool // of the server: nothing new begins
 	// legacy wires speak the era with sessions only: there a client that asks for
 	// the other one is to fall back.
 	legacy bool
@@ -58,7 +59,7 @@ type wire struct {
 // request is a request of the client that has no response yet.
 type request struct {
 	ctx       context.Context
-	cancel    context.CancelFunc
+	cancel    context.CancelCauseFunc
 	cancelled atomic.Bool // by the client: no response is sent
 }
 
@@ -88,7 +89,14 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 	return err
 }
 
-var errGone = errors.New("the client has gone")
+// Why a session or a call ends.
+var (
+	errGone      = errors.New("the client has gone")
+	errCancelled = errors.New("the client cancelled it")
+	errEnded     = errors.New("the client ended its session")
+	errIdle      = errors.New("its session was silent for too long")
+	errClosing   = errors.New("the server is closing")
+)
 
 // end forgets what hangs on the session.
 func (s *Server) end(w *wire) {
@@ -165,6 +173,8 @@ func (w *wire) take(by context.Context, f frame) {
 		w.cancel(m.Params)
 	case id == nil:
 		w.handle(w.ctx, f.text)
+	case w.closing.Load() && m.begins():
+		w.refuse(m.ID, mcp.INTERNAL_ERROR, errClosing.Error())
 	default:
 		w.start(by, id, m, f.text)
 	}
@@ -185,7 +195,7 @@ func (w *wire) admit(ctx context.Context, id any) (*request, *rpcError) {
 		return nil, &rpcError{mcp.INTERNAL_ERROR, "too many requests are open"}
 	}
 	r := &request{}
-	r.ctx, r.cancel = context.WithCancel(ctx)
+	r.ctx, r.cancel = context.WithCancelCause(ctx)
 	w.open[id] = r
 	w.wg.Add(1)
 	return r, nil
@@ -217,8 +227,8 @@ func (w *wire) start(by context.Context, id any, m message, text []byte) {
 	go func() {
 		defer w.wg.Done()
 		defer release()
-		defer r.cancel()
-		response := w.serve(r.ctx, m.Method == string(mcp.MethodToolsCall), text, w.send)
+		defer r.cancel(nil)
+		response := w.serve(r.ctx, m, text, w.send)
 		w.leave(id)
 		if response != nil && !r.cancelled.Load() {
 			_ = w.send(response)
@@ -228,14 +238,14 @@ func (w *wire) start(by context.Context, id any, m message, text []byte) {
 
 // serve waits for a place, where a tool is called, and handles the request. What
 // is said and asked for it goes to send, all of it before serve returns.
-func (w *wire) serve(ctx context.Context, tool bool, text []byte, send func(any) error) any {
-	if tool {
+func (w *wire) serve(ctx context.Context, m message, text []byte, send func(any) error) any {
+	if m.Method == string(mcp.MethodToolsCall) {
 		heldBy(ctx).keep(func() bool { return true }) // it ends by itself, in time
 		select {
 		case w.slots <- struct{}{}:
 			defer func() { <-w.slots }()
 		case <-ctx.Done():
-			return nil
+			return failure(m.ID, mcp.INTERNAL_ERROR, context.Cause(ctx).Error())
 		}
 	}
 	v := newView(w.sess, send)
@@ -277,7 +287,7 @@ func (w *wire) cancel(params json.RawMessage) {
 	w.mu.Unlock()
 	if r != nil {
 		r.cancelled.Store(true)
-		r.cancel()
+		r.cancel(errCancelled)
 	}
 }
 

@@ -40,7 +40,7 @@ func (s *Server) visit(rw http.ResponseWriter, r *http.Request) {
 		if w := s.visitor(rw, r); w == nil {
 			return
 		} else if r.Method == http.MethodDelete {
-			s.visits.end(w.sess.id)
+			s.visits.end(w.sess.id, errEnded)
 		} else {
 			w.listen(rw, r)
 		}
@@ -91,7 +91,7 @@ func (s *Server) take(rw http.ResponseWriter, r *http.Request) {
 	case modern(r, m):
 		s.once(x, r, m, id, text)
 	case m.Method == string(mcp.MethodInitialize) && id != nil:
-		s.greet(x, r, text)
+		s.greet(x, r, m, text)
 	case !speaks(rw, r):
 	default:
 		if w := s.visitor(rw, r); w != nil {
@@ -101,7 +101,11 @@ func (s *Server) take(rw http.ResponseWriter, r *http.Request) {
 }
 
 // greet opens a session. Its name is ours, whatever the request says.
-func (s *Server) greet(x *exchange, r *http.Request, text []byte) {
+func (s *Server) greet(x *exchange, r *http.Request, m message, text []byte) {
+	if s.closing.Load() {
+		x.close(m.ID)
+		return
+	}
 	ctx, fail := context.WithCancelCause(overTransport(context.WithoutCancel(r.Context()), "http"))
 	w := newWire(s, io.Discard, fail)
 	w.ctx = s.mcp.WithContext(ctx, w.sess)
@@ -112,13 +116,13 @@ func (s *Server) greet(x *exchange, r *http.Request, text []byte) {
 		return
 	}
 	if err := s.mcp.RegisterSession(w.ctx, w.sess); err != nil {
-		s.visits.end(w.sess.id)
+		s.visits.end(w.sess.id, nil)
 		http.Error(x.rw, "the session could not be opened", http.StatusInternalServerError)
 		return
 	}
-	response := w.serve(w.ctx, false, text, x.send)
+	response := w.serve(w.ctx, m, text, x.send)
 	if _, failed := response.(mcp.JSONRPCError); failed || response == nil {
-		s.visits.end(w.sess.id)
+		s.visits.end(w.sess.id, nil)
 	} else {
 		x.rw.Header().Set(server.HeaderKeySessionID, w.sess.id)
 	}
@@ -146,6 +150,10 @@ func (w *wire) exchange(x *exchange, r *http.Request, m message, id any, text []
 		x.accept()
 		return
 	}
+	if w.closing.Load() && m.begins() {
+		x.close(m.ID)
+		return
+	}
 	req, fault := w.admit(with(w.ctx, r.Context()), id)
 	if fault != nil {
 		x.refuse(m.ID, fault)
@@ -153,14 +161,31 @@ func (w *wire) exchange(x *exchange, r *http.Request, m message, id any, text []
 	}
 	defer w.wg.Done()
 	defer w.leave(id)
-	defer req.cancel()
-	defer context.AfterFunc(r.Context(), req.cancel)() // who goes away ends the call
-	response := w.serve(req.ctx, m.Method == string(mcp.MethodToolsCall), text, x.send)
+	defer req.cancel(nil)
+	defer context.AfterFunc(r.Context(), func() { req.cancel(parted(r.Context())) })() // who goes away ends the call
+	response := w.serve(req.ctx, m, text, x.send)
 	if response == nil || req.cancelled.Load() {
 		x.accept()
 		return
 	}
 	x.respond(response, http.StatusOK)
+}
+
+// parted is why the context of a request ended: the server ended it, or else the
+// client went away, of which net/http says no more than that.
+func parted(ctx context.Context) error {
+	if err := context.Cause(ctx); err != context.Canceled {
+		return err
+	}
+	return errGone
+}
+
+// attached is a context that ends with parent, the context of a request, and has
+// its parting as its cause.
+func attached(parent context.Context) (context.Context, context.CancelCauseFunc) {
+	ctx, fail := context.WithCancelCause(context.WithoutCancel(parent))
+	stop := context.AfterFunc(parent, func() { fail(parted(parent)) })
+	return ctx, func(err error) { stop(); fail(err) }
 }
 
 // rest notes that a request of the session has ended.
@@ -226,7 +251,7 @@ func (v *visits) expire(w *wire) {
 	case left > 0:
 		time.AfterFunc(left, func() { v.expire(w) })
 	default:
-		v.end(w.sess.id)
+		v.end(w.sess.id, errIdle)
 	}
 }
 
@@ -236,14 +261,14 @@ func (v *visits) get(id string) *wire {
 	return v.open[id]
 }
 
-// end ends a session with all that runs in it.
-func (v *visits) end(id string) {
+// end ends a session with all that runs in it, for the reason why.
+func (v *visits) end(id string, why error) {
 	v.mu.Lock()
 	w := v.open[id]
 	delete(v.open, id)
 	v.mu.Unlock()
 	if w != nil {
-		w.fail(errGone)
+		w.fail(why)
 		w.wait()
 		v.finish(w)
 	}
@@ -272,6 +297,6 @@ func (v *visits) close() {
 	}
 	v.mu.Unlock()
 	for _, id := range ids {
-		v.end(id)
+		v.end(id, errClosing)
 	}
 }

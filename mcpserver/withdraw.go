@@ -133,7 +133,7 @@ func (s *Server) withdraw(name string) {
 	s.by(name, func(w *wire) {
 		if w.used.drop(name) {
 			w.fail(errWithdrawn)
-			go s.visits.end(w.sess.id)
+			go s.visits.end(w.sess.id, errWithdrawn)
 		}
 	})
 }

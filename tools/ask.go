@@ -28,6 +28,9 @@ const full elicit.Outcome = "full"
 func (j *job) ask(ctx context.Context, req request, facts *guard.Facts, d *guard.Decision) elicit.Answer {
 	q := j.question(ctx, req, facts, d)
 	j.answer = j.askHere(ctx, q, d)
+	if ctx.Err() != nil {
+		j.over = why(ctx)
+	}
 	j.leave(ctx, q)
 	return j.answer
 }

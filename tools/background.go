@@ -2,6 +2,7 @@ package tools
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -65,7 +66,7 @@ func (a outputArgs) do(ctx context.Context, j *job, _ *guard.Facts) *Result {
 		return o.page(a.Stream, a.Offset, a.Limit)
 	}
 	if a.End {
-		o.stop()
+		o.stop(errors.New("a call of its session ended it"))
 		<-o.done
 	}
 	o.wait(ctx, time.Duration(a.WaitMS)*time.Millisecond)
@@ -164,7 +165,7 @@ func (o *output) more(limit int64, timeout time.Duration) *Result {
 	} else {
 		res.ExitCode, res.TimedOut, res.DurationMS = &o.Code, o.timedOut, o.took.Milliseconds()
 		notes = append(notes, fmt.Sprintf("ended with exit code %d after %s", o.Code, seconds(o.took)))
-		if told := o.told(res, timeout); !o.cancelled {
+		if told := o.told(res, timeout); o.cancelled == nil {
 			notes = append(notes, told...)
 		}
 		if o.held != nil {

@@ -107,8 +107,8 @@ func (e *ending) told(res *Result, timeout time.Duration) (notes []string) {
 		res.Reason = fmt.Sprintf("timed out after %s; the command and all it started were ended", seconds(timeout))
 	case e.flooded:
 		res.Reason = fmt.Sprintf("it wrote more than %d MiB to a stream, so the command and all it started were ended: let it write to a file, or less", spoolMax>>20)
-	case e.cancelled:
-		res.Reason = "cancelled; the command and all it started were ended"
+	case e.cancelled != nil:
+		res.Reason = e.cancelled.Error() + "; the command and all it started were ended"
 	case e.ended > 0:
 		left := "1 background process was still running and was ended"
 		if e.ended > 1 {

@@ -42,6 +42,7 @@ type job struct {
 	first  judged         // for the history
 	answer elicit.Answer  // what came of the question
 	offer  *guard.Pattern // what always would cover; nil where it is no choice
+	over   error          // why the call ended while it waited for the answer
 	left   bool           // the call waits for a person elsewhere
 	waits  string         // where, or why not, in sentences
 }

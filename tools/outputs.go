@@ -34,7 +34,7 @@ type output struct {
 	began                  time.Time
 	*ending
 	done chan struct{} // closed when the command has ended
-	stop func()        // ends it
+	stop func(error)   // ends it; the error is why
 	held *confined     // what holds a job; nil of other commands
 
 	mu   sync.Mutex
@@ -122,7 +122,7 @@ func (s *outputs) withdraw(credential string) {
 	}
 	s.mu.Unlock()
 	for _, o := range gone {
-		o.stop()
+		o.stop(errors.New("the credential that started it holds no more"))
 	}
 	for _, o := range gone {
 		<-o.done
@@ -154,7 +154,7 @@ func (s *outputs) end(match func(session string) bool) {
 	}
 	s.mu.Unlock()
 	for _, o := range gone {
-		o.stop()
+		o.stop(errors.New("its session has ended"))
 	}
 	for _, o := range gone {
 		<-o.done
@@ -173,7 +173,7 @@ func (o *output) close() {
 // output is what the call's command writes.
 func (j *job) output(e *ending) *output {
 	return &output{id: j.id, session: j.call.Session, principal: j.call.Principal, credential: j.call.Credential, owner: j.call.owner(), began: j.began,
-		ending: e, done: make(chan struct{}), stop: func() {}, read: map[string]int64{}}
+		ending: e, done: make(chan struct{}), stop: func(error) {}, read: map[string]int64{}}
 }
 
 // ended keeps the output of a command that has ended, where something was cut.
@@ -191,11 +191,11 @@ func (j *job) background(ctx context.Context, s *script, after func(*ending)) (*
 	if err := j.box.outputs.room(j.call.owner()); err != nil {
 		return nil, err
 	}
-	own, cancel := context.WithCancel(context.WithoutCancel(ctx)) // it outlives its call, not its session
+	own, cancel := context.WithCancelCause(context.WithoutCancel(ctx)) // it outlives its call, not its session
 	s.progress = nil
 	run, err := s.start(own)
 	if err != nil {
-		cancel()
+		cancel(nil)
 		return nil, err
 	}
 	o := j.output(run.ending)
@@ -203,7 +203,7 @@ func (j *job) background(ctx context.Context, s *script, after func(*ending)) (*
 	j.box.outputs.add(o)
 	go func() {
 		defer close(o.done)
-		defer cancel()
+		defer cancel(nil)
 		s.attend(own, run)
 		after(run.ending)
 	}()

@@ -6,7 +6,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"hash"
 	"io"
@@ -208,7 +207,7 @@ type hashed struct {
 
 func (c *hashed) Read(b []byte) (int, error) {
 	if c.ctx.Err() != nil {
-		return 0, errors.New("cancelled")
+		return 0, why(c.ctx)
 	}
 	n, err := c.r.Read(b)
 	c.hash.Write(b[:n])

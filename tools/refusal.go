@@ -41,6 +41,10 @@ func (j *job) unapproved(d *guard.Decision, a elicit.Answer) *Result {
 	if a.Outcome == elicit.Unsupported && j.call.Transport == "run" {
 		sentence = "This needs a person's approval, and there is no terminal to ask in. Nothing ran. Run it in a terminal."
 	}
+	if a.Outcome == elicit.NoAnswer && j.over != nil {
+		sentence = "The call ended before anybody answered (" + j.over.Error() + "). Nothing ran. " +
+			"Do not retry unchanged by yourself; tell the user."
+	}
 	if j.left { // what to do now is said by where it waits
 		sentence, _, _ = strings.Cut(sentence, "Nothing ran. ")
 		sentence += "Nothing ran."

@@ -36,9 +36,9 @@ type ending struct {
 	sandbox.Status
 	out, err  capture
 	timedOut  bool
-	cancelled bool
-	flooded   bool // it wrote more than spoolMax and was ended
-	ended     int  // processes that outlived bash and were ended
+	cancelled error // why, where it was
+	flooded   bool  // it wrote more than spoolMax and was ended
+	ended     int   // processes that outlived bash and were ended
 	took      time.Duration
 }
 
@@ -66,8 +66,8 @@ func (s *script) run(ctx context.Context) (*ending, error) {
 // start starts the script. The error says that nothing ran; else attend must
 // follow.
 func (s *script) start(ctx context.Context) (*run, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
+	if ctx.Err() != nil {
+		return nil, why(ctx)
 	}
 	bash, err := lookBash()
 	if err != nil {
@@ -124,7 +124,7 @@ func (s *script) attend(ctx context.Context, r *run) {
 		r.flooded = true
 		r.process.End(grace)
 	case <-ctx.Done():
-		r.cancelled = true
+		r.cancelled = why(ctx)
 		r.process.End(grace)
 	}
 	<-exited
@@ -133,6 +133,14 @@ func (s *script) attend(ctx context.Context, r *run) {
 	stop()
 	r.Status = r.process.Wait()
 	r.took = time.Since(r.began)
+}
+
+// why says why a call is to end: whoever ends its context may give a cause.
+func why(ctx context.Context) error {
+	if err := context.Cause(ctx); err != nil && err != context.Canceled {
+		return fmt.Errorf("cancelled: %w", err)
+	}
+	return errors.New("cancelled")
 }
 
 // report tells progress at most twice a second, and every 5 s when there is

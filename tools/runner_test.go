@@ -147,7 +147,7 @@ func TestRunnerLeavesNothingBehind(t *testing.T) {
 					}()
 				}
 				e, _ := startIn(t, ctx, dir, text, timeout)
-				if e.timedOut != (end == "timeout") || e.cancelled != (end == "cancel") {
+				if e.timedOut != (end == "timeout") || (e.cancelled != nil) != (end == "cancel") {
 					t.Errorf("timed out %v, cancelled %v", e.timedOut, e.cancelled)
 				}
 				if end == "exit" && (e.Code != 0 || e.ended == 0) {

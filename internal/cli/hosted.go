@@ -61,7 +61,7 @@ func (s streams) serveHTTP(ctx context.Context, c *config.Config, o serving) (er
 			f()
 		}
 	}()
-	h.host = &mcpserver.Host{Names: c.HTTP.Names, Origins: c.HTTP.Origins, Ready: shared.Ready, MaxBody: int64(l.Body) << 20, Farewell: l.Farewell, Log: o.log}
+	h.host = &mcpserver.Host{Names: c.HTTP.Names, Origins: c.HTTP.Origins, Ready: shared.Ready, MaxBody: int64(l.Body) << 20, Farewell: l.Farewell, Hurry: o.hurry, Log: o.log}
 	listener, shown := o.listener, o.shown
 	if o.over != nil {
 		h.over = o.over(queue)

@@ -162,9 +162,12 @@ func (k *keeper) run(ctx context.Context) error {
 			k.signal(syscall.SIGTERM)
 		}
 	}
-	done := ctx.Done()
+	done, hurry := ctx.Done(), k.o.hurry
 	for len(k.alive) > 0 {
 		select {
+		case <-hurry: // the parts hear the second signal too
+			hurry = nil
+			k.signal(syscall.SIGTERM)
 		case <-done:
 			done = nil
 			stop()

@@ -36,7 +36,7 @@ your own user). The address is printed. Where the configuration names principals
 (http: auth, principals), each is served in a workspace of its own; else the server
 is yours alone: it listens on this machine only, and wants the bearer token that it
 makes at its start and whose file it prints. --auth none leaves that out.
-SIGTERM lets running calls end.
+SIGTERM lets running calls end, a second one ends them.
 
 As root, where every principal has a Unix user (user) and what listens has one
 (http: user), each principal is served by a process of its own user.`,
@@ -46,6 +46,7 @@ As root, where every principal has a Unix user (user) and what listens has one
 // serving is the command line of serve.
 type serving struct {
 	listen, auth string
+	hurry        <-chan struct{} // see signals
 	log          *slog.Logger
 	logging      []string // the flags about the log
 
@@ -112,8 +113,9 @@ func serve(s streams, args []string) (int, error) {
 	if c.Profile == "yolo" {
 		o.log.Error("THE YOLO PROFILE IS ON: almost nothing is asked", "config", c.File)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	ctx, hurry, stop := signals()
 	defer stop()
+	o.hurry = hurry
 	switch {
 	case o.part != "":
 		return 0, s.part(ctx, c, o)
@@ -123,6 +125,27 @@ func serve(s streams, args []string) (int, error) {
 		return 0, s.serveHTTP(ctx, c, o)
 	}
 	return 0, s.serveStdio(ctx, c, o)
+}
+
+// signals are those that end a server. The first ends ctx, and another one closes
+// hurry: what runs is then ended at once.
+func signals() (ctx context.Context, hurry <-chan struct{}, stop func()) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	now, came := make(chan struct{}), make(chan os.Signal, 2)
+	signal.Notify(came, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	go func() {
+		for _, then := range []func(){func() { cancel(errors.New("the server is closing")) }, func() { close(now) }} {
+			if _, ok := <-came; !ok {
+				return
+			}
+			then()
+		}
+	}()
+	return ctx, now, func() {
+		signal.Stop(came)
+		close(came)
+		cancel(nil)
+	}
 }
 
 // logger writes the log of a server, without secrets.
@@ -160,7 +183,7 @@ func (s streams) serveStdio(ctx context.Context, c *config.Config, o serving) er
 	if isTerminal(s.stdin) {
 		fmt.Fprintln(s.stderr, "handrail serve: waiting for an MCP client on standard input; README.md says how to add it to yours, `handrail demo` shows it at work")
 	}
-	if err := server.ServeStdio(ctx, s.stdin, s.stdout); err != nil && !errors.Is(err, context.Canceled) {
+	if err := server.ServeStdio(ctx, s.stdin, s.stdout); err != nil && ctx.Err() == nil {
 		return err
 	}
 	return nil
