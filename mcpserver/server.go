@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -152,9 +153,9 @@ func (s *Server) call(ctx context.Context, req mcp.CallToolRequest) (result *mcp
 		Roots:     roots,
 		Session:   sessionID(ctx),
 		Principal: s.principal, Credential: credentialOf(ctx),
-		Client:    elicitmcp.ClientName(ctx),
+		Client:    s.client(ctx),
 		Transport: transportOf(ctx),
-		Channel: &elicitmcp.Channel{Server: s.mcp, Book: s.book, Request: req,
+		Channel: &elicitmcp.Channel{Server: s.mcp, Book: s.book, Request: req, Client: s.client(ctx),
 			Visible: text.Visible, Progress: progress},
 		Place:    s.place,
 		Progress: progress,
@@ -164,6 +165,25 @@ func (s *Server) call(ctx context.Context, req mcp.CallToolRequest) (result *mcp
 		return elicitmcp.Result(r.Handback, text.Visible), nil
 	}
 	return toolResult(r), nil
+}
+
+// longName is how many characters of a client's name are kept.
+const longName = 100
+
+// client is what the client of a request calls itself, fit for the audit, the
+// store and people: without secrets, hidden characters made visible, cut to what a
+// line bears.
+func (s *Server) client(ctx context.Context) string {
+	name := elicitmcp.ClientName(ctx)
+	name = strings.ToValidUTF8(name[:min(len(name), 64<<10)], "")
+	if s.box.Redact != nil {
+		name = s.box.Redact(name)
+	}
+	name = text.Redact(name) // before it is cut: half a secret has no shape
+	if r := []rune(name); len(r) > longName {
+		name = string(r[:longName]) + "…"
+	}
+	return text.Line(name)
 }
 
 // arguments are the arguments as the client sent them.
@@ -178,7 +198,7 @@ func arguments(req mcp.CallToolRequest) json.RawMessage {
 func (s *Server) refuse(ctx context.Context, req mcp.CallToolRequest, rule, reason, instead string) *mcp.CallToolResult {
 	id := rand.Text()
 	err := s.box.Audit.Append(&audit.Record{Event: audit.Decision, CallID: id, Tool: req.Params.Name,
-		Client: elicitmcp.ClientName(ctx), Transport: transportOf(ctx), Session: sessionID(ctx), Principal: s.principal,
+		Client: s.client(ctx), Transport: transportOf(ctx), Session: sessionID(ctx), Principal: s.principal,
 		Verdict: guard.VerdictDeny.String(), Rule: rule, Reason: reason})
 	if err != nil {
 		s.log.Error("a refusal was not recorded", "err", err)

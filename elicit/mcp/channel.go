@@ -35,6 +35,8 @@ type Channel struct {
 	Server  *server.MCPServer
 	Book    *elicit.Book // of the server: it outlives the request
 	Request protocol.CallToolRequest
+	// Client is who answers, as the audit is to name it.
+	Client string
 	// Visible makes hidden characters of a call visible; see Question.Message.
 	Visible func(string) string
 	// Progress, where not nil, is told every few seconds that the call waits, so
@@ -49,7 +51,7 @@ type Channel struct {
 // one the question is asked, whatever answers lie beside it. In the older era
 // answers that come with a call are not looked at.
 func (c *Channel) Ask(ctx context.Context, q elicit.Question) (elicit.Answer, error) {
-	a := elicit.Answer{Outcome: elicit.Unsupported, Choice: elicit.Deny, Channel: "mcp", Client: ClientName(ctx)}
+	a := elicit.Answer{Outcome: elicit.Unsupported, Choice: elicit.Deny, Channel: "mcp", Client: c.Client}
 	if !Reachable(ctx) {
 		return a, nil
 	}

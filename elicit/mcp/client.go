@@ -37,8 +37,8 @@ func Capabilities(ctx context.Context) protocol.ClientCapabilities {
 	return protocol.ClientCapabilities{}
 }
 
-// ClientName is name and version of the client as it calls itself, cut to what a
-// log line bears; empty where it said nothing.
+// ClientName is name and version of the client as it calls itself, whatever that
+// is; empty where it said nothing.
 func ClientName(ctx context.Context) string {
 	var info protocol.Implementation
 	if i := server.RequestProtocolInfoFromContext(ctx); i != nil && i.Modern {
@@ -48,9 +48,5 @@ func ClientName(ctx context.Context) string {
 	} else if s, ok := server.ClientSessionFromContext(ctx).(server.SessionWithClientInfo); ok {
 		info = s.GetClientInfo()
 	}
-	name := strings.TrimSpace(info.Name + " " + info.Version)
-	if r := []rune(name); len(r) > 100 {
-		name = string(r[:100])
-	}
-	return name
+	return strings.TrimSpace(info.Name + " " + info.Version)
 }

@@ -43,6 +43,15 @@ func Visible(s string) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
+// Line returns s as Visible does, on one line: newlines become \u{a}.
+func Line(s string) string {
+	lines := strings.Split(s, "\n")
+	for i, line := range lines {
+		lines[i] = visibleLine(line)
+	}
+	return strings.Join(lines, `\u{a}`)
+}
+
 func emptyRun(lines []string) int {
 	for n, l := range lines {
 		if l != "" {

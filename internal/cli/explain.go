@@ -175,9 +175,5 @@ func effectLine(e guard.Effect, said []guard.Finding) string {
 }
 
 func oneLine(s string) string {
-	lines := strings.Split(s, "\n")
-	for i, line := range lines {
-		lines[i] = strings.ReplaceAll(text.Visible(line), "\t", " ")
-	}
-	return strings.Join(lines, `\u{a}`)
+	return strings.ReplaceAll(text.Line(s), "\t", " ")
 }
