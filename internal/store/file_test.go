@@ -45,6 +45,34 @@ func TestFileOfItsOwn(t *testing.T) {
 	}
 }
 
+// A file that was moved away or replaced takes nothing more: nobody would find it.
+func TestFileThatMoved(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "store.db")
+	s := open(t, path)
+	if err := s.Writable(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, what := range []string{"moved away", "replaced"} {
+		if err := os.Rename(path, path+".away"); err != nil {
+			t.Fatal(err)
+		}
+		if what == "replaced" {
+			if err := os.WriteFile(path, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := s.Writable(t.Context()); err == nil || !strings.Contains(err.Error(), path) {
+			t.Errorf("%s: %v", what, err)
+		}
+		if _, err := s.Leave(t.Context(), Waiting{Question: elicit.Question{Digest: "d"}}); err == nil {
+			t.Errorf("%s: it is written on", what)
+		}
+		if err := errors.Join(os.Rename(path+".away", path), s.Writable(t.Context())); err != nil {
+			t.Errorf("brought back: %v", err)
+		}
+	}
+}
+
 func TestDamage(t *testing.T) {
 	for name, spoil := range map[string]func([]byte) []byte{
 		"no database": func([]byte) []byte { return []byte(strings.Repeat("not a database ", 1000)) },

@@ -46,7 +46,8 @@ type Options struct {
 type Store struct {
 	db     *sql.DB
 	pg     bool
-	place  string // for messages: no password
+	place  string      // for messages: no password
+	file   os.FileInfo // of SQLite, as it was opened
 	redact func(json.RawMessage) json.RawMessage
 	now    func() time.Time
 	always time.Duration
@@ -124,7 +125,8 @@ func (s *Store) openSQLite() error {
 	if !filepath.IsAbs(s.place) {
 		return fmt.Errorf("%q is no absolute path and no postgres:// URL", s.place)
 	}
-	if err := own(s.place); err != nil {
+	var err error
+	if s.file, err = own(s.place); err != nil {
 		return err
 	}
 	q := url.Values{"_txlock": {"immediate"}, "_pragma": {
@@ -140,14 +142,14 @@ func (s *Store) openSQLite() error {
 
 // own makes the file (mode 0600, in a directory of mode 0700) and refuses one
 // that another user could have prepared.
-func own(path string) error {
+func own(path string) (os.FileInfo, error) {
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
+		return nil, err
 	}
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
 	if err != nil {
-		return fmt.Errorf("%w (the store must be a file of its own)", err)
+		return nil, fmt.Errorf("%w (the store must be a file of its own)", err)
 	}
 	defer f.Close()
 	for _, at := range []struct {
@@ -157,21 +159,33 @@ func own(path string) error {
 	}{{f.Stat, path, 0o600}, {func() (os.FileInfo, error) { return os.Stat(dir) }, dir, 0o700}} {
 		info, err := at.stat()
 		if err != nil {
-			return err
+			return nil, err
 		}
 		st, ok := info.Sys().(*syscall.Stat_t)
 		switch {
 		case !ok || int(st.Uid) != os.Geteuid():
-			return fmt.Errorf("%s does not belong to you", at.name)
+			return nil, fmt.Errorf("%s does not belong to you", at.name)
 		case !info.IsDir() && (!info.Mode().IsRegular() || st.Nlink > 1):
-			return fmt.Errorf("%s is not a regular file with one name", at.name)
+			return nil, fmt.Errorf("%s is not a regular file with one name", at.name)
 		case info.Mode().Perm()&0o022 != 0:
-			return fmt.Errorf("%s is writable by others (mode %o): look at it, then chmod %o it", at.name, info.Mode().Perm(), at.mode)
+			return nil, fmt.Errorf("%s is writable by others (mode %o): look at it, then chmod %o it", at.name, info.Mode().Perm(), at.mode)
 		case info.Mode().Perm()&0o077 != 0:
 			if err := os.Chmod(at.name, at.mode); err != nil {
-				return err
+				return nil, err
 			}
 		}
+	}
+	return f.Stat()
+}
+
+// there says by an error that the path of the store is no longer that of the file
+// which is open: what is written to that, nobody finds.
+func (s *Store) there() error {
+	if s.pg {
+		return nil
+	}
+	if info, err := os.Lstat(s.place); err != nil || !os.SameFile(info, s.file) {
+		return errors.New("the file was moved away or replaced while it was open; bring it back, or restart the server")
 	}
 	return nil
 }
@@ -193,6 +207,9 @@ func (s *Store) AlwaysFor() time.Duration { return s.always }
 func (s *Store) do(ctx context.Context, f func(*tx) error) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
+	if err := s.there(); err != nil {
+		return s.fault(err)
+	}
 	err := s.patient(ctx, func(ctx context.Context) error {
 		t, err := s.db.BeginTx(ctx, nil)
 		if err != nil {
