@@ -48,6 +48,9 @@ const (
 
 func (s streams) serveHTTP(ctx context.Context, c *config.Config, o serving) (err error) {
 	address := o.address(c)
+	if _, _, err := net.SplitHostPort(address); err != nil && !strings.HasPrefix(address, "unix:") {
+		return usagef("%s is no address to listen on: want HOST:PORT, as in %s, or unix:PATH", address, config.DefaultListen)
+	}
 	shared, err := c.Share()
 	if err != nil {
 		return err
@@ -184,7 +187,11 @@ func (h *hosting) admitPrincipals() error {
 		return nil
 	}
 	h.host.Open = h.open
-	return h.probe(slices.Sorted(maps.Keys(c.Principals))[0])
+	names, err := apart(c)
+	if err != nil {
+		return err
+	}
+	return h.probe(names...)
 }
 
 // serveable refuses principals that this process cannot serve itself.
@@ -205,13 +212,34 @@ func (h *hosting) serveable() error {
 	return nil
 }
 
-// probe refuses to serve where the sandbox does not keep principals apart.
-func (h *hosting) probe(principal string) error {
-	t, err := h.open(principal)
-	if err != nil {
-		return err
+// apart are the principals whose sandboxes are set differently, one of each kind.
+func apart(c *config.Config) (names []string, err error) {
+	tried := map[string]bool{}
+	for _, name := range slices.Sorted(maps.Keys(c.Principals)) {
+		own, err := c.For(name)
+		if err != nil {
+			return nil, err
+		}
+		if set := fmt.Sprintf("%+v", own.Sandbox); !tried[set] {
+			tried[set] = true
+			names = append(names, name)
+		}
 	}
-	return t.Close()
+	return names, nil
+}
+
+// probe refuses to serve where the sandbox does not keep principals apart.
+func (h *hosting) probe(principals ...string) error {
+	for _, name := range principals {
+		t, err := h.open(name)
+		if err != nil {
+			return fmt.Errorf("principal %s: %w", name, err)
+		}
+		if err := t.Close(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // open makes the server of a principal.

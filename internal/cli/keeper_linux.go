@@ -76,12 +76,16 @@ func (s streams) keep(ctx context.Context, c *config.Config, o serving) error {
 	return k.run(ctx)
 }
 
-// check asks every principal's user whether it can be served, and the first
-// whether the sandbox holds.
+// check asks every principal's user whether it can be served, and of each kind of
+// sandbox whether it holds.
 func (k *keeper) check(ctx context.Context) error {
-	for i, name := range k.names {
+	probed, err := apart(k.c)
+	if err != nil {
+		return err
+	}
+	for _, name := range k.names {
 		part := partCheck
-		if i == 0 {
+		if slices.Contains(probed, name) {
 			part = partProbe
 		}
 		cmd := k.command(part, name, k.users[name])

@@ -255,6 +255,7 @@ func TestServersThatAreNotStarted(t *testing.T) {
 		{"http: {tls: {certificate: DIR/c.pem}}\n", "", "needs a certificate and its key"},
 		{strings.Replace(two, "WORK/bob", "WORK/bob, user: somebody-else", 1), "", "is not that user"},
 		{strings.Replace(two, "WORK/bob", "WORK/bob, sandbox: {tier: none}", 1), "", "all rights of the server"},
+		{strings.Replace(two, "WORK/bob", "WORK/bob, sandbox: {tier: landlock}", 1), "", "principal bob: the sandbox"},
 	} {
 		tm := teamOf(t, c.config)
 		args := append([]string{"serve", "--transport", "http"}, strings.Fields(c.args)...)
