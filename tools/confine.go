@@ -56,7 +56,8 @@ func (j *job) confine(ctx context.Context, facts *guard.Facts) (*confined, error
 	case d == nil:
 		return nil, errors.New("no verdict allows it")
 	case d.Contained && !held.Contains():
-		return nil, fmt.Errorf("it may run only where the sandbox holds it, and the sandbox of this session (%s) does not; repeat the call with `escalate`, so that a person is asked", held.Tier)
+		return nil, fmt.Errorf("it may run only where the sandbox holds it, and the sandbox of this session (%s) does not; %s", held.Tier,
+			j.toldOr("repeat the call with `escalate`, so that a person is asked", "tell the user that the operator of the server is to look into it"))
 	}
 	escalate := escalated(facts)
 	if escalate && !d.Granted {

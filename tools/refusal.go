@@ -26,8 +26,28 @@ var sentences = map[elicit.Outcome]string{
 		"Do not retry unchanged before the open questions are answered.",
 }
 
+// toldOr is advice for a user at their own machine, or, on a server for several
+// principals, where a user has no terminal and approves no more power, for one of
+// those.
+func (j *job) toldOr(own, hosted string) string {
+	if j.box.Shared {
+		return hosted
+	}
+	return own
+}
+
+// passing are the rules whose refusals end by themselves, or by making room: there
+// the same call is to be made again.
+var passing = map[string]string{
+	"policy/rate": "Nothing ran. The same call is fine then.",
+	"limits/disk": "Nothing ran. The same call is fine once there is room.",
+}
+
 // refuse is the answer to a call that may not run, whoever says so.
 func (j *job) refuse(d *guard.Decision) *Result {
+	if said := passing[d.Rule]; said != "" {
+		return j.refusal(d, guard.VerdictDeny, "", said)
+	}
 	if j.call.Transport == "run" { // a person reads it, no agent
 		return j.refusal(d, guard.VerdictDeny, "", "Nothing ran, and no approval changes that.")
 	}
@@ -40,6 +60,10 @@ func (j *job) unapproved(d *guard.Decision, a elicit.Answer) *Result {
 	sentence := sentences[a.Outcome]
 	if a.Outcome == elicit.Unsupported && j.call.Transport == "run" {
 		sentence = "This needs a person's approval, and there is no terminal to ask in. Nothing ran. Run it in a terminal."
+	}
+	if a.Outcome == elicit.Unsupported && j.box.Shared {
+		sentence = "This needs a person's approval, and this client cannot ask one (no MCP elicitation). Nothing ran. " +
+			"Do not retry unchanged: tell the user, who can ask the operator of the server, or use a client that supports elicitation."
 	}
 	if a.Outcome == elicit.NoAnswer && j.over != nil {
 		sentence = "The call ended before anybody answered (" + j.over.Error() + "). Nothing ran. " +

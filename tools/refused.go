@@ -81,29 +81,37 @@ func (c *confined) unseen(path string) bool {
 	return err == nil && !below(path, open)
 }
 
-// What a refusal is often about, and what to do then.
+// What a refusal is often about, and what to do then; on a server for several
+// principals, where nobody can approve more, that is hosted.
 var advices = []struct {
-	says func() *regexp.Regexp
-	do   string
+	says       func() *regexp.Regexp
+	do, hosted string
 }{
 	{text.Pattern(`(?i)gpg failed to sign|failed to write commit object|Couldn't load public key|No secret key|incorrect passphrase supplied to decrypt private key`),
-		"a signature needs the user's key, which no sandbox has: `git commit --no-gpg-sign` leaves it out, `escalate` asks for it"},
+		"a signature needs the user's key, which no sandbox has: `git commit --no-gpg-sign` leaves it out, `escalate` asks for it",
+		"a signature needs a key, which no sandbox has: `git commit --no-gpg-sign` leaves it out"},
 	{text.Pattern(`(?i)(127\.0\.0\.1|localhost|::1)[^\n]*(refused|connect)|(refused|connect)[^\n]*(127\.0\.0\.1|localhost|::1)`),
-		"localhost is the sandbox's own: what it started is reached there, a service of this machine by `escalate`"},
+		"localhost is the sandbox's own: what it started is reached there, a service of this machine by `escalate`",
+		"localhost is the sandbox's own: what it started is reached there, no service of the server's machine"},
 }
 
 // advice says what to do about what the output of a failed run shows.
 func (c *confined) advice(output string) []string {
-	notes := advice(output)
+	notes := advice(output, c.shared)
 	if c.box.Enforcement().Tier == sandbox.Landlock { // it has no localhost of its own
 		notes = slices.DeleteFunc(notes, func(n string) bool { return strings.HasPrefix(n, "localhost is") })
 	}
 	return notes
 }
 
-func advice(output string) (notes []string) {
+// advice is that, on a server for several principals (hosted) or elsewhere.
+func advice(output string, hosted bool) (notes []string) {
 	for _, a := range advices {
-		if a.says().MatchString(output) {
+		switch {
+		case !a.says().MatchString(output):
+		case hosted:
+			notes = append(notes, a.hosted)
+		default:
 			notes = append(notes, a.do)
 		}
 	}

@@ -62,8 +62,11 @@ func TestAdvice(t *testing.T) {
 		"psql: error: connection to server at \"127.0.0.1\", port 5432 failed: Connection refused": "localhost is the sandbox's own",
 		"FAIL: expected 1, got 2": "",
 	} {
-		if got := strings.Join(advice(output), "; "); (want == "") != (got == "") || !strings.Contains(got, want) {
+		if got := strings.Join(advice(output, false), "; "); (want == "") != (got == "") || !strings.Contains(got, want) {
 			t.Errorf("%q: %q, want %q", output, got, want)
+		}
+		if got := strings.Join(advice(output, true), "; "); (want == "") != (got == "") || strings.Contains(got, "escalate") || strings.Contains(got, "the user") {
+			t.Errorf("%q: a principal of a server is told %q", output, got)
 		}
 	}
 }

@@ -103,6 +103,8 @@ func TestBoundsOfAPrincipal(t *testing.T) {
 	for n := range 3 {
 		if res := do("alice", fmt.Sprint(n)); (res.Rule == "policy/rate") != (n == 2) {
 			t.Errorf("call %d: %s", n, res.Text)
+		} else if n == 2 && (!strings.Contains(res.Text, "try again in") || strings.Contains(res.Text, "not retry")) {
+			t.Errorf("call %d is told two things: %s", n, res.Text)
 		}
 	}
 	if res := do("bob", "0"); res.Rule == "policy/rate" {

@@ -82,22 +82,23 @@ func (j *job) leave(ctx context.Context, q elicit.Question) {
 	}
 	if !l.Honoured() {
 		j.waits = "It cannot be approved from elsewhere either: no sandbox holds commands here, so an approval in the store could be their own work. " +
-			"Tell the user: `handrail doctor` says what a sandbox needs; a client that supports MCP elicitation can ask without one."
+			"Tell the user: " + j.toldOr("`handrail doctor` says what a sandbox needs", "the operator of the server is to look into it") + "; a client that supports MCP elicitation can ask without one."
 		return
 	}
 	q.Expires = time.Time{}
 	w, err := l.Store.Leave(context.WithoutCancel(ctx), store.Waiting{Question: q, Pattern: j.offer, Client: j.call.Client, Via: j.call.Transport})
 	switch {
 	case errors.Is(err, store.ErrFull):
-		j.waits = "It does not wait for approval either: too many calls do. Tell the user to look at `handrail approvals`."
+		j.waits = "It does not wait for approval either: too many calls do. " + j.toldOr("Tell the user to look at `handrail approvals`.", "Tell the user to ask the operator of the server.")
 	case err != nil:
 		j.waits = "It could not be left for `handrail approvals` either: " + err.Error()
 	case w.State == store.Denied:
 		j.answer.Outcome = elicit.Declined
 	default:
 		j.left = true
-		j.waits = fmt.Sprintf("The call waits for approval as %s until %s. Tell the user to run `handrail approvals` in a terminal of their own, or `handrail approvals approve %s`; "+
+		j.waits = fmt.Sprintf("The call waits for approval as %s until %s. Tell the user to %s; "+
 			"no tool can do that. Once it is approved, make exactly this call again and it runs at once; a changed call is asked about anew.",
-			w.ID, w.Expires.Format("15:04"), w.ID)
+			w.ID, w.Expires.Format("15:04"), j.toldOr("run `handrail approvals` in a terminal of their own, or `handrail approvals approve "+w.ID+"`",
+				"ask the operator of the server, who answers it with `handrail approvals approve "+w.ID+"` there"))
 	}
 }

@@ -82,6 +82,22 @@ func TestWaitsAndRuns(t *testing.T) {
 	}
 }
 
+// Whoever uses a server of others has no terminal there: the operator is to be asked.
+func TestWaitsForTheOperator(t *testing.T) {
+	b, _ := newDesk(t, true)
+	b.write(t, "victim", "x")
+	b.Shared = true
+	res := b.bash(t, "rm victim", nil)
+	waiting(t, res)
+	if !strings.Contains(res.Text, "operator") || strings.Contains(res.Text, "terminal") || strings.Contains(res.Text, "handrail run") {
+		t.Error(res.Text)
+	}
+	b.Ledger = nil
+	if res := b.bash(t, "rm victim", nil); !strings.Contains(res.Text, "operator") || strings.Contains(res.Text, "terminal") {
+		t.Error(res.Text)
+	}
+}
+
 // What would run must be what was approved: a script that changed is another call.
 func TestWaitsForWhatWasShown(t *testing.T) {
 	b, elsewhere := newDesk(t, true)
