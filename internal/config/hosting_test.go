@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"handrail/guard"
 )
 
 // hostOf is a configuration with the settings of a file.
@@ -189,5 +191,56 @@ func TestRootIsNoHome(t *testing.T) {
 	alice.operator = "/"
 	if list := alice.hidden(); slices.Contains(list, "/usr") || slices.Contains(list, "/etc") {
 		t.Error(list)
+	}
+}
+
+// What a changed configuration means for a principal is told as it is: what counts
+// at once, and what waits for a restart.
+func TestPrincipalsLive(t *testing.T) {
+	c, _ := hostOf(t, "principals:\n  alice: {workspace: WORK/alice, subjects: [a]}\n  bob: {workspace: WORK/bob}\n")
+	var told string
+	c.Notice = func(s string) { told = s }
+	alice, err := c.For("alice")
+	if err != nil {
+		t.Fatal(err)
+	}
+	base, err := alice.base()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &guard.Manager{Rules: base.Rules}
+	l := alice.follow(m)
+	work := filepath.Dir(alice.Roots[0])
+	change := func(text string) string {
+		told = ""
+		write(t, c.File, strings.ReplaceAll(text, "WORK", work))
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.refresh()
+		return told
+	}
+	said := change("principals:\n  alice: {workspace: WORK/alice, subjects: [a], tools: {safe_bash: {rate_limit: 3}}}\n  bob: {workspace: WORK/bob}\n")
+	if !strings.Contains(said, "is in force for the principal alice") || strings.Contains(said, "starts") || l.rateLimit("safe_bash", alice.Roots) != 3 {
+		t.Errorf("what counts at once: %q", said)
+	}
+	said = change("principals:\n  alice: {workspace: WORK/alice, subjects: [b], sandbox: {tier: landlock}}\n  carol: {workspace: WORK/carol}\n")
+	for _, want := range []string{"when handrail starts", "principals.alice.subjects", "principals.bob (removed)", "principals.carol (new)", "sandbox.tier"} {
+		if !strings.Contains(said, want) {
+			t.Errorf("what waits: %q, want %s", said, want)
+		}
+	}
+	if said = change("principals:\n  carol: {workspace: WORK/carol}\n"); !strings.Contains(said, "alice") || !strings.Contains(said, "until the server is started again") || strings.Contains(said, "in force") {
+		t.Errorf("a removed principal: %q", said)
+	}
+}
+
+func TestUnknownSettingsOfAPrincipal(t *testing.T) {
+	for key, want := range map[string]string{"worspace": `did you mean "workspace"`, "subject": `"subjects"`, "certificate": `"certificates"`, "llm": "for the whole server",
+		"zzzzz": "certificates, default_deny, disk"} {
+		home := userOf(t)
+		_, err := Load(write(t, filepath.Join(home, ".config/handrail/config.yaml"), "principals: {a: {workspace: /srv/a, "+key+": {}}}\n"), nil)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", key, err, want)
+		}
 	}
 }

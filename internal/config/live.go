@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -137,7 +138,14 @@ func (l *live) refresh() {
 	if err == nil && l.config.homes != "" {
 		c.State, c.homes, c.trusted = l.config.State, l.config.homes, l.config.trusted
 	}
-	if name := l.config.Principal; err == nil && name != "" {
+	name, whose := l.config.Principal, ""
+	if name != "" {
+		whose = " for the principal " + name
+	}
+	switch {
+	case err == nil && name != "" && c.Principals[name] == nil:
+		err = errors.New("it is not among the principals any more, and is not served any more")
+	case err == nil && name != "":
 		c, err = c.For(name)
 	}
 	switch {
@@ -149,7 +157,7 @@ func (l *live) refresh() {
 	if err != nil { // the state stays the old one: it is tried again
 		if l.told != err.Error() {
 			l.told = err.Error()
-			l.notice("the configuration cannot be read, so it stays as it was: " + err.Error())
+			l.notice("the configuration cannot be read, so it stays as it was" + whose + ": " + err.Error())
 		}
 		return
 	}
@@ -157,7 +165,7 @@ func (l *live) refresh() {
 		return
 	}
 	later := l.config.laterThan(c)
-	said := "the configuration has changed and is in force"
+	said := "the configuration has changed and is in force" + whose
 	if len(later) > 0 {
 		said += ", but for what counts when handrail starts: " + strings.Join(later, ", ")
 	}
@@ -173,8 +181,12 @@ func (old *Config) laterThan(c *Config) (paths []string) {
 		if f.lively() || !f.changes(old, c) {
 			return
 		}
+		if path == "principals" {
+			paths = append(paths, old.Principals.laterThan(c.Principals)...)
+		} else {
+			paths = append(paths, path)
+		}
 		f.take(c, old)
-		paths = append(paths, path)
 	})
 	c.Roots, c.Home, c.root, c.Notice, c.LLM = old.Roots, old.Home, old.root, old.Notice, old.LLM
 	return paths
