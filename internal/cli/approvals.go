@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/user"
 	"slices"
@@ -45,6 +46,8 @@ type desk struct {
 	store *store.Store
 	log   *audit.Log
 	by    string
+	// principals are those whom the configuration names.
+	principals []string
 }
 
 // openDesk opens that of a configuration, which may not be had.
@@ -61,7 +64,7 @@ func openDesk(c *config.Config, err error) (*desk, error) {
 		st.Close()
 		return nil, err
 	}
-	d := &desk{store: st, log: log, by: "somebody"}
+	d := &desk{store: st, log: log, by: "somebody", principals: slices.Sorted(maps.Keys(c.Principals))}
 	if u, err := user.Current(); err == nil {
 		d.by = u.Username
 	}

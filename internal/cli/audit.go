@@ -18,7 +18,7 @@ import (
 
 var auditCommand = subcommand{
 	name:  "audit",
-	usage: "verify [--json] [--head HASH] [--config FILE] [--principal NAME] [FILE]\n       handrail audit tail [-n N] [-f] [--json] [FILE]\n       handrail audit export [--since TIME] [--principal NAME] [FILE]",
+	usage: "verify [--config FILE] [--principal NAME] [--json] [--head HASH] [LOG]\n       handrail audit tail [--config FILE] [--principal NAME] [-n N] [-f] [--json] [LOG]\n       handrail audit export [--config FILE] [--since TIME] [--principal NAME] [LOG]",
 	short: "check or show the record of every decision",
 	doc: `verify checks that no line of the log was altered, removed, moved or added, and
 names the first that was (exit code 1). It prints the head, the hash of the last
@@ -32,7 +32,7 @@ those --since a time (2026-07-28, 2026-07-28T10:00:00Z, or 24h for the last day)
 those of one --principal. A log that grew went on in a new file (audit: rotate_size,
 rotate_age); verify and export read all of them, so keep them together.
 
-FILE is the log of the user's configuration where it is not given, or of the one
+LOG is that of the user's configuration where it is not given, or of the one
 that --config names. Where principals have Unix users each has a log of its own,
 which --principal names too; without it, it is that of the server's front.`,
 	run: auditLog,
@@ -47,8 +47,7 @@ func auditLog(s streams, args []string) (int, error) {
 		return auditVerify(s, args[1:])
 	case "tail":
 		return auditTail(s, args[1:])
-	}
-	if args[0] == "export" {
+	case "export":
 		return auditExport(s, args[1:])
 	}
 	return 0, unknown("audit command", args[0], []string{"verify", "tail", "export"})
@@ -74,8 +73,8 @@ func auditExport(s streams, args []string) (int, error) {
 		return 0, err
 	}
 	out := bufio.NewWriter(s.stdout)
-	for _, file := range files {
-		err := audit.Tail(context.Background(), file, -1, false, func(line []byte) error {
+	for _, part := range files {
+		err := audit.Tail(context.Background(), part, -1, false, func(line []byte) error {
 			var r struct {
 				Time      time.Time
 				Principal string
@@ -157,11 +156,11 @@ func auditVerify(s streams, args []string) (int, error) {
 		return code, printJSON(s.stdout, report)
 	}
 	for _, f := range report.Faults {
-		file := path
+		at := path
 		if f.File != "" {
-			file = filepath.Join(filepath.Dir(path), f.File)
+			at = filepath.Join(filepath.Dir(path), f.File)
 		}
-		fmt.Fprintf(s.stdout, "%s:%d: %s\n", file, f.Line, f.What)
+		fmt.Fprintf(s.stdout, "%s:%d: %s\n", at, f.Line, f.What)
 	}
 	for _, line := range report.Torn {
 		fmt.Fprintf(s.stdout, "%s:%d: unfinished line, as a crash leaves it\n", path, line)

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"handrail/internal/config"
@@ -59,6 +60,9 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	c, ok := find(name)
 	if !ok {
 		return s.fail("handrail", unknown("command", name, names()))
+	}
+	if len(args) > 0 && slices.Contains([]string{"-h", "-help", "--help"}, args[0]) { // also where a word is due: audit, token
+		return s.help([]string{name})
 	}
 	code, err := c.run(s, args)
 	if errors.Is(err, flag.ErrHelp) {

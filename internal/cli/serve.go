@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"slices"
 	"syscall"
+	"time"
 
 	"handrail/guard/audit"
 	"handrail/internal/config"
@@ -156,6 +157,8 @@ func logger(w io.Writer, form string, level slog.Level, redact func(string) stri
 			a.Value = slog.StringValue(redact(v))
 		case error:
 			a.Value = slog.StringValue(redact(v.Error()))
+		case time.Duration: // JSON would have nanoseconds
+			a.Value = slog.StringValue(v.String())
 		}
 		return a
 	}}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -77,6 +78,9 @@ func tokenCreate(s streams, args []string) (int, error) {
 		return 0, err
 	}
 	defer d.close()
+	if len(d.principals) > 0 && !slices.Contains(d.principals, *principal) {
+		return 0, unknown("principal", *principal, d.principals)
+	}
 	secret, sum := auth.NewToken()
 	made, err := d.store.AddToken(context.Background(), store.Token{Name: rest[0], Principal: *principal, Expires: time.Now().Add(life)}, sum)
 	if err != nil {
