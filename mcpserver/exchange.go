@@ -121,6 +121,15 @@ func (x *exchange) close(id json.RawMessage) {
 	x.respond(failure(id, mcp.INTERNAL_ERROR, errClosing.Error()), http.StatusServiceUnavailable)
 }
 
+// unread is the HTTP status of a response in the era with sessions: there only what
+// is no request is told by it.
+func unread(response any) int {
+	if e, ok := response.(mcp.JSONRPCError); ok && (e.Error.Code == mcp.PARSE_ERROR || e.Error.Code == mcp.INVALID_REQUEST) {
+		return http.StatusBadRequest
+	}
+	return http.StatusOK
+}
+
 // status is the HTTP status of a JSON-RPC error (MCP 2026-07-28).
 func status(code int) int {
 	switch code {

@@ -79,9 +79,12 @@ func idOf(raw json.RawMessage) (id any, ok bool) {
 	if err := dec.Decode(&id); err != nil && err != io.EOF {
 		return nil, false
 	}
-	switch id.(type) {
-	case string, json.Number:
+	switch id := id.(type) {
+	case string:
 		return id, true
+	case json.Number:
+		_, err := id.Float64() // what is too large for one no reader of JSON gets right
+		return id, err == nil
 	}
 	return nil, false
 }

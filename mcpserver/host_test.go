@@ -183,6 +183,8 @@ func TestGate(t *testing.T) {
 		{"a form", "POST", "/message?sessionId=x", "alice", hello, []string{"Content-Type", "application/x-www-form-urlencoded"}, 415},
 		{"a body that is too large", "POST", "/mcp", "alice", `{"x":"` + strings.Repeat("a", 2<<20) + `"}`, nil, 413},
 		{"a field given twice", "POST", "/mcp", "alice", `{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/call"}`, []string{"Mcp-Session-Id", alice}, 400},
+		{"an id that is no number", "POST", "/mcp", "alice", `{"jsonrpc":"2.0","id":1e400,"method":"ping"}`, []string{"Mcp-Session-Id", alice}, 400},
+		{"a parameter that is no number", "POST", "/mcp", "alice", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"safe_bash","arguments":{"command":"true","timeout_ms":1e400}}}`, []string{"Mcp-Session-Id", alice}, 400},
 		{"another principal's end", "DELETE", "/mcp", "bob", "", []string{"Mcp-Session-Id", alice}, 404},
 		{"the session still is", "POST", "/mcp", "alice", callOf(2, "true"), []string{"Mcp-Session-Id", alice}, 200},
 		{"its end", "DELETE", "/mcp", "alice", "", []string{"Mcp-Session-Id", alice}, 200},

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/mark3labs/mcp-go/mcp"
+
+	"handrail/guard/rules"
 )
 
 // What a client calls itself goes into the audit without secrets, on one line, and
@@ -62,4 +64,38 @@ func TestClientNames(t *testing.T) {
 	if seen[`evil\u{1b}[2K\u{d}\u{a}{"seq":1} 1`] < 4 || seen["[known] 1"] < 4 {
 		t.Errorf("%v", seen)
 	}
+}
+
+// A tool that is turned off is in no list, and a call of it is refused in the
+// guard's words and recorded, in both eras.
+func TestToolsThatAreOff(t *testing.T) {
+	eras(t, func(t *testing.T, modern bool) {
+		h := host(t, func(_ *Host, o *Options) { o.Offers = func(tool string) bool { return tool != "safe_bash" } })
+		h.add = func(s *Server) {
+			off := rules.Custom(rules.Settings{Tools: map[string]rules.Tool{"safe_bash": {Enabled: rules.Off}}}, rules.Policy{})
+			s.box.Guard.Rules = append(s.box.Guard.Rules, off...)
+		}
+		var a toolAnswer
+		if modern {
+			_, a = h.modern("alice", 1, "tools/call", "safe_bash", params("safe_bash", map[string]any{"command": "touch ran"}, nil))
+		} else {
+			session := h.open("alice")
+			if _, _, text := h.send("POST", "/mcp", "alice", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, "Mcp-Session-Id", session); strings.Contains(text, "safe_bash\"") || !strings.Contains(text, "safe_read") {
+				t.Errorf("the list: %s", text)
+			}
+			_, _, text := h.send("POST", "/mcp", "alice", callOf(2, "touch ran"), "Mcp-Session-Id", session)
+			var m struct{ Result toolAnswer }
+			if err := json.Unmarshal([]byte(text), &m); err != nil {
+				t.Fatalf("%s: %v", text, err)
+			}
+			a = m.Result
+		}
+		if a.Structured.Verdict != "deny" || a.Structured.Rule != "policy/tool" || exists(h.roots["alice"], "ran") {
+			t.Errorf("%+v", a)
+		}
+		log, err := os.ReadFile(filepath.Join(filepath.Dir(h.roots["alice"]), "audit.jsonl"))
+		if err != nil || strings.Count(string(log), `"rule":"policy/tool"`) == 0 {
+			t.Errorf("it is not recorded: %s, %v", log, err)
+		}
+	})
 }

@@ -113,11 +113,12 @@ func New(o Options) (*Server, error) {
 	return s, nil
 }
 
-// offered leaves the tools out of lists that are turned off; calls of them are
-// refused by the guard.
+// offered leaves the tools out of lists that are turned off. Calls of them go on
+// to the guard, which refuses them in its words and has that recorded; the library
+// asks here for those, too.
 func offered(is func(tool string) bool) server.ToolFilterFunc {
-	return func(_ context.Context, all []mcp.Tool) []mcp.Tool {
-		if is == nil {
+	return func(ctx context.Context, all []mcp.Tool) []mcp.Tool {
+		if is == nil || ctx.Value(callingKey{}) != nil {
 			return all
 		}
 		return slices.DeleteFunc(slices.Clone(all), func(t mcp.Tool) bool { return !is(t.Name) })
@@ -251,6 +252,9 @@ func sessionID(ctx context.Context) string {
 	}
 	return ""
 }
+
+// callingKey marks the context of a request that calls a tool.
+type callingKey struct{}
 
 type transportKey struct{}
 

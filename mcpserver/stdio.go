@@ -241,6 +241,7 @@ func (w *wire) start(by context.Context, id any, m message, text []byte) {
 func (w *wire) serve(ctx context.Context, m message, text []byte, send func(any) error) any {
 	if m.Method == string(mcp.MethodToolsCall) {
 		heldBy(ctx).keep(func() bool { return true }) // it ends by itself, in time
+		ctx = context.WithValue(ctx, callingKey{}, true)
 		select {
 		case w.slots <- struct{}{}:
 			defer func() { <-w.slots }()

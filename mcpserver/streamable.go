@@ -168,7 +168,7 @@ func (w *wire) exchange(x *exchange, r *http.Request, m message, id any, text []
 		x.accept()
 		return
 	}
-	x.respond(response, http.StatusOK)
+	x.respond(response, unread(response))
 }
 
 // parted is why the context of a request ended: the server ended it, or else the
