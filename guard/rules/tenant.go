@@ -1,7 +1,9 @@
 package rules
 
 import (
+	"net/netip"
 	"slices"
+	"strings"
 
 	"handrail/guard"
 )
@@ -13,6 +15,8 @@ type Tenant struct {
 	// Own are the workspace and the home directory, Others those of the other
 	// principals.
 	Own, Others []string
+	// Networks are ranges of private addresses that the operator has opened.
+	Networks []netip.Prefix
 }
 
 // tenants is the family of what a principal of a shared server cannot do, and
@@ -50,6 +54,14 @@ func tenants(pol Policy) []guard.Rule {
 				}
 				p.Report(i, guard.VerdictDeny, outside(p, i, e)+", and the server is others' too", "work inside the workspace")
 			})),
+		fixed(each("tenant/network",
+			"Denies, on a server for several principals, reaching addresses of the server's own network (private, link-local, a cloud's metadata) that the operator has not opened (sandbox.networks, hosts).",
+			func(e guard.Effect) bool { return isSink(e) && e.Exact },
+			func(p *guard.Pass, i int, e guard.Effect) {
+				if !loopback(e.Target) && !known(pol.Hosts, e.Target) && inner(e, t.Networks) {
+					p.Report(i, guard.VerdictDeny, actor(p, i)+" would reach "+hostName(e)+", in the network of the server, which is others' too", "ask the operator of the server to open it")
+				}
+			})),
 		fixed(each("tenant/machine",
 			"Denies, on a server for several principals, running with more power than the sandbox gives, and changing the machine: sudo, services, scheduled jobs, system packages.",
 			func(e guard.Effect) bool {
@@ -73,6 +85,30 @@ func tenants(pol Policy) []guard.Rule {
 
 // system are the trees that commands read in their sandbox as they are.
 var system = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix", "/proc", "/sys", "/dev"}
+
+// inner reports whether e reaches an address of no public network, or a name that
+// stands for one, and none of open. Of the network, numbers that some programs take
+// for an address, as 0x7f000001, are; what is Remote may be no host.
+func inner(e guard.Effect, open []netip.Prefix) bool {
+	host, _, _ := strings.Cut(hostOf(e.Target), "%") // a zone
+	addr, err := netip.ParseAddr(host)
+	if err != nil {
+		last := host[strings.LastIndexByte(host, '.')+1:]
+		number := last != "" && (strings.Trim(last, "0123456789") == "" || strings.HasPrefix(last, "0x"))
+		return e.Kind == guard.Network && (number || slices.Contains([]string{"metadata", "instance-data"}, host) || strings.HasSuffix(host, ".internal"))
+	}
+	addr = addr.Unmap()
+	if slices.ContainsFunc(open, func(n netip.Prefix) bool { return n.Contains(addr) }) {
+		return false
+	}
+	return !addr.IsGlobalUnicast() || addr.IsPrivate() || slices.ContainsFunc(carriers(), func(n netip.Prefix) bool { return n.Contains(addr) })
+}
+
+// carriers are ranges behind which a provider has its own: addresses of carriers,
+// and a cloud's metadata server.
+func carriers() []netip.Prefix {
+	return []netip.Prefix{netip.MustParsePrefix("100.64.0.0/10"), netip.MustParsePrefix("168.63.129.16/32")}
+}
 
 // holds reports whether one of dirs lies at or below path.
 func holds(path string, dirs []string) bool {

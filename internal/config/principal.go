@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -294,6 +295,11 @@ func (c *Config) tenant() *rules.Tenant {
 		}
 	}
 	slices.Sort(t.Others)
+	for _, n := range c.Sandbox.Networks {
+		if prefix, err := netip.ParsePrefix(n); err == nil { // checked when it was read
+			t.Networks = append(t.Networks, prefix)
+		}
+	}
 	return t
 }
 
