@@ -104,6 +104,9 @@ func TestHostingCommandLines(t *testing.T) {
 			continue
 		}
 		at := slices.Index(args, "--config")
+		if args[at+1] == config.ManagedFile {
+			t.Errorf("%s: the machine's configuration counts for everybody's Handrail, and this is the server's", file)
+		}
 		args[at+1] = "/nonexistent/config.yaml"
 		out, err := exec.Command(binary, args...).CombinedOutput()
 		if err == nil || !strings.Contains(string(out), "/nonexistent") || strings.Contains(string(out), "handrail help") {

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"handrail/guard/owner"
 )
 
 // maxTorn is how much of an unfinished end is taken for a crash, in bytes.
@@ -81,7 +83,7 @@ func private(dir string) error {
 		return fmt.Errorf("stat %s: %w", dir, err)
 	}
 	if int(st.Uid) != os.Geteuid() {
-		return fmt.Errorf("%s belongs to user %d, not to you", dir, st.Uid)
+		return owner.Foreign(dir, int(st.Uid))
 	}
 	if st.Mode&0o077 != 0 {
 		if err := os.Chmod(dir, 0o700); err != nil {
@@ -101,7 +103,7 @@ func (l *Log) check() error {
 	case st.Mode&unix.S_IFMT != unix.S_IFREG:
 		return fmt.Errorf("%s is not a regular file", l.path)
 	case int(st.Uid) != os.Geteuid():
-		return fmt.Errorf("%s belongs to user %d, not to you", l.path, st.Uid)
+		return owner.Foreign(l.path, int(st.Uid))
 	case st.Mode&0o022 != 0:
 		return fmt.Errorf("%s is writable by others (mode %o); look at it, then chmod 600 it", l.path, st.Mode&0o777)
 	case st.Nlink > 1:

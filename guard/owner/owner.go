@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/user"
 	"path/filepath"
+	"strconv"
 	"syscall"
 )
 
@@ -48,6 +50,16 @@ func above(path string) error {
 			return nil
 		}
 	}
+}
+
+// Foreign is what is wrong with a file of Handrail's own that belongs to another
+// user: whose it is, and how that user's are worked with.
+func Foreign(path string, uid int) error {
+	u, err := user.LookupId(strconv.Itoa(uid))
+	if err != nil {
+		return fmt.Errorf("%s belongs to user %d, not to you", path, uid)
+	}
+	return fmt.Errorf("%s belongs to %s, not to you; run this as %s: `sudo -u %s HOME=%s handrail ...`", path, u.Username, u.Username, u.Username, u.HomeDir)
 }
 
 // Of is the user to whom a file belongs, or -1.

@@ -102,7 +102,7 @@ func toolSection(name, doc string, of func(*Tools) *Tool) field {
 			func(t *Tool) *[]string { return &t.Deny }, words(pathPattern), union).adding(),
 		list("allowed_dirs", "The only directories in which the tool may read content and change files: below a root, absolute or ~/.", "[src, docs]",
 			func(t *Tool) *[]string { return &t.AllowedDirs }, words(dirPattern), only(rules.CoversDir)),
-		setting("rate_limit", "Calls a minute in one session.", "60",
+		setting("rate_limit", "Calls a minute in one session; on a server, of one principal in all of its sessions.", "60",
 			func(c *Config) *int { return &of(&c.Tools).RateLimit }, number(1, 100000), least[int]),
 	}
 	if name == tools.Bash {

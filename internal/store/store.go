@@ -18,7 +18,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
@@ -137,56 +136,6 @@ func (s *Store) openSQLite() error {
 	}
 	db.SetMaxOpenConns(4)
 	s.db = db
-	return nil
-}
-
-// own makes the file (mode 0600, in a directory of mode 0700) and refuses one
-// that another user could have prepared.
-func own(path string) (os.FileInfo, error) {
-	dir := filepath.Dir(path)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, err
-	}
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("%w (the store must be a file of its own)", err)
-	}
-	defer f.Close()
-	for _, at := range []struct {
-		stat func() (os.FileInfo, error)
-		name string
-		mode os.FileMode
-	}{{f.Stat, path, 0o600}, {func() (os.FileInfo, error) { return os.Stat(dir) }, dir, 0o700}} {
-		info, err := at.stat()
-		if err != nil {
-			return nil, err
-		}
-		st, ok := info.Sys().(*syscall.Stat_t)
-		switch {
-		case !ok || int(st.Uid) != os.Geteuid():
-			return nil, fmt.Errorf("%s does not belong to you", at.name)
-		case !info.IsDir() && (!info.Mode().IsRegular() || st.Nlink > 1):
-			return nil, fmt.Errorf("%s is not a regular file with one name", at.name)
-		case info.Mode().Perm()&0o022 != 0:
-			return nil, fmt.Errorf("%s is writable by others (mode %o): look at it, then chmod %o it", at.name, info.Mode().Perm(), at.mode)
-		case info.Mode().Perm()&0o077 != 0:
-			if err := os.Chmod(at.name, at.mode); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return f.Stat()
-}
-
-// there says by an error that the path of the store is no longer that of the file
-// which is open: what is written to that, nobody finds.
-func (s *Store) there() error {
-	if s.pg {
-		return nil
-	}
-	if info, err := os.Lstat(s.place); err != nil || !os.SameFile(info, s.file) {
-		return errors.New("the file was moved away or replaced while it was open; bring it back, or restart the server")
-	}
 	return nil
 }
 

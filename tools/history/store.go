@@ -20,6 +20,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"handrail/guard/owner"
 )
 
 // Limits bound what is kept. The zero value means DefaultLimits.
@@ -94,7 +96,7 @@ func private(dir string) error {
 	case st.Mode&unix.S_IFMT != unix.S_IFDIR:
 		return fmt.Errorf("%s is no directory", dir)
 	case int(st.Uid) != os.Geteuid():
-		return fmt.Errorf("%s belongs to user %d, not to you", dir, st.Uid)
+		return owner.Foreign(dir, int(st.Uid))
 	case st.Mode&0o077 != 0:
 		return os.Chmod(dir, 0o700)
 	}
