@@ -77,7 +77,7 @@ func TestImage(t *testing.T) {
 	if user := e.Must("exec", "handrail", "id", "-un"); user != "handrail" {
 		t.Errorf("it runs as %s", user)
 	}
-	token := e.Must("exec", "handrail", "handrail", "token", "create", "--config", "/etc/handrail/config.yaml", "--principal", "alice", "laptop")
+	token := e.Must("exec", "handrail", "handrail", "token", "create", "--config", "/etc/handrail/server.yaml", "--principal", "alice", "laptop")
 	call := session(t, c, url+"/mcp", token)
 
 	r := call("safe_write", map[string]any{"path": "notes/today.txt", "content": "kept in a volume\n"})

@@ -110,6 +110,9 @@ func carriers() []netip.Prefix {
 	return []netip.Prefix{netip.MustParsePrefix("100.64.0.0/10"), netip.MustParsePrefix("168.63.129.16/32")}
 }
 
+// IsSystem reports whether dir is one of these trees, or below one.
+func IsSystem(dir string) bool { return inside(system, dir) }
+
 // holds reports whether one of dirs lies at or below path.
 func holds(path string, dirs []string) bool {
 	return slices.ContainsFunc(dirs, func(d string) bool { return within(path, d) })

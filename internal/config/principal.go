@@ -324,6 +324,24 @@ func (c *Config) hidden() []string {
 	return list
 }
 
+// emptied are the directories in which other principals have theirs: of those a
+// command sees its own only, not the names of the others. Where programs lie below,
+// as search finds them, they stay.
+func (c *Config) emptied(search string) (list []string) {
+	t := c.tenant()
+	if t == nil {
+		return nil
+	}
+	for _, dir := range t.Others {
+		dir = filepath.Dir(dir)
+		if dir == "/" || rules.IsSystem(dir) || slices.Contains(list, dir) || slices.ContainsFunc(filepath.SplitList(search), func(p string) bool { return within(resolved(p), dir) || within(p, dir) }) {
+			continue
+		}
+		list = append(list, dir)
+	}
+	return list
+}
+
 // rest is what is at or below dir and neither in one of kept nor above it.
 func rest(dir string, kept []string) (list []string) {
 	switch {

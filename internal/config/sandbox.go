@@ -90,7 +90,7 @@ func addressRange(_ *Config, w string) (string, error) {
 // env.
 func (c *Config) settings(env map[string]string) sandbox.Settings {
 	s := sandbox.Settings{Home: c.Home, State: filepath.Join(c.ownState(), "sandbox"),
-		Hidden: slices.Concat(c.Own(), c.hidden(), c.Sandbox.Hidden), Toolchains: c.toolchains(env), Caches: caches(c.Home, env),
+		Hidden: slices.Concat(c.Own(), c.hidden(), c.Sandbox.Hidden), Emptied: c.emptied(env["PATH"]), Toolchains: c.toolchains(env), Caches: caches(c.Home, env),
 		Image: c.Sandbox.Image, Engine: c.Sandbox.Engine}
 	if c.Sandbox.Tier != "auto" {
 		s.Tier = sandbox.Tier(c.Sandbox.Tier)

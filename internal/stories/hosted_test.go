@@ -73,6 +73,13 @@ func TestPrincipalsAreApart(t *testing.T) {
 		}
 	}
 
+	// Not even who else there is.
+	for _, dir := range []string{tm.dir + "/work", tm.dir + "/home/.local/state/handrail-homes"} {
+		if r := b.bash("ls -a " + dir); strings.Contains(r.Stdout, "alice") || r.Verdict == "allow" && !strings.Contains(r.Stdout, "bob") {
+			t.Errorf("%s: %+v", dir, r)
+		}
+	}
+
 	// Jobs.
 	job := a.call("safe_bash", map[string]any{"command": "echo started; sleep 987.654", "background": true})
 	if job.OutputID == "" || !job.Running {

@@ -33,6 +33,9 @@ type Settings struct {
 	Toolchains, Credentials []string
 	// Hidden cannot be read by any command, wherever it lies.
 	Hidden []string
+	// Emptied are directories of which a command sees only what its policy gives it
+	// below: not even the names of what else is there. For bwrap and namespaces.
+	Emptied []string
 	// Caches are package caches that the session's commands read through an
 	// overlay; paths that do not exist are left out.
 	Caches []string

@@ -91,7 +91,7 @@ func (s *Settings) files(p *Policy, c *caches, u unread, sockets []string) (*pla
 func (s *Settings) private(m *plan, p *Policy) {
 	m.args = append(m.args, "--ro-bind", "/", "/", "--dev", "/dev")
 	var over []string
-	for _, dir := range append(slices.Clone(emptied), p.Home, s.Home, s.State) {
+	for _, dir := range slices.Concat(emptied, s.Emptied, []string{p.Home, s.Home, s.State}) {
 		if dir == "" || dir == "/" || below(over, dir) {
 			continue
 		}
