@@ -15,7 +15,6 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"handrail/guard/rules"
-	"handrail/guard/text"
 	"handrail/tools"
 	"handrail/tools/sandbox"
 )
@@ -47,47 +46,6 @@ var PrincipalName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$`)
 
 // ownSettings are those that a principal can have for itself.
 var ownSettings = []string{"hosts", "profile", "fallback", "levels", "default_deny", "tools", "protected_files", "security", "approval", "sandbox"}
-
-// ownWords are what is said of a principal beside them.
-var ownWords = []string{"workspace", "home", "subjects", "certificates", "user", "disk"}
-
-// foreign says what is wrong with a setting that no principal has.
-func foreign(key string) error {
-	all := slices.Sorted(slices.Values(slices.Concat(ownWords, ownSettings)))
-	switch near := text.Nearest(key, all); {
-	case slices.ContainsFunc(settings(), func(f field) bool { return f.key == key }):
-		return fmt.Errorf("unknown setting %q of a principal: it is set for the whole server", key)
-	case near != "":
-		return fmt.Errorf("unknown setting %q of a principal; did you mean %q?", key, near)
-	}
-	return fmt.Errorf("unknown setting %q of a principal; there are %s", key, strings.Join(all, ", "))
-}
-
-// laterThan names what differs between the principals in force and those of a
-// changed file and counts only when the server starts: who there is, and how each
-// is known and where it is. Their other settings count at once.
-func (p Principals) laterThan(now Principals) (paths []string) {
-	for _, name := range slices.Sorted(maps.Keys(p)) {
-		was, is := p[name], now[name]
-		if is == nil {
-			paths = append(paths, "principals."+name+" (removed)")
-			continue
-		}
-		for word, differs := range map[string]bool{"workspace": was.Workspace != is.Workspace, "home": was.Home != is.Home, "user": was.User != is.User, "disk": was.Disk != is.Disk,
-			"subjects": !slices.Equal(was.Subjects, is.Subjects), "certificates": !slices.Equal(was.Certificates, is.Certificates)} {
-			if differs {
-				paths = append(paths, "principals."+name+"."+word)
-			}
-		}
-	}
-	for name := range now {
-		if p[name] == nil {
-			paths = append(paths, "principals."+name+" (new)")
-		}
-	}
-	slices.Sort(paths)
-	return paths
-}
 
 // principals is the form of a mapping of names to principals.
 func principals() form[Principals] {
@@ -320,24 +278,6 @@ func (c *Config) hidden() []string {
 	}
 	for _, name := range sandbox.DefaultCredentials {
 		list = append(list, filepath.Join(c.operator, name))
-	}
-	return list
-}
-
-// emptied are the directories in which other principals have theirs: of those a
-// command sees its own only, not the names of the others. Where programs lie below,
-// as search finds them, they stay.
-func (c *Config) emptied(search string) (list []string) {
-	t := c.tenant()
-	if t == nil {
-		return nil
-	}
-	for _, dir := range t.Others {
-		dir = filepath.Dir(dir)
-		if dir == "/" || rules.IsSystem(dir) || slices.Contains(list, dir) || slices.ContainsFunc(filepath.SplitList(search), func(p string) bool { return within(resolved(p), dir) || within(p, dir) }) {
-			continue
-		}
-		list = append(list, dir)
 	}
 	return list
 }
