@@ -135,7 +135,14 @@ func TestPrincipalsAreApart(t *testing.T) {
 // one of a principal that is not served, never did.
 func TestRevokedToken(t *testing.T) {
 	tm := teamOf(t, two)
-	alice, carol := tm.token("alice"), tm.token("carol")
+	if out, err := tm.run("token", "create", "carol"); err == nil || !strings.Contains(out, "unknown principal") {
+		t.Errorf("a token for nobody: %s, %v", out, err)
+	}
+	earlier := filepath.Join(tm.dir, "earlier.yaml") // a configuration from when carol was served
+	if err := os.WriteFile(earlier, []byte("principals: {carol: {workspace: /srv/carol}}\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	alice, carol := tm.token("alice"), tm.token("carol", "--config", earlier)
 	tm.start()
 	a := tm.session(alice)
 	if r := a.bash("echo here"); r.Stdout != "here\n" {

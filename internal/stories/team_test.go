@@ -132,9 +132,9 @@ func (tm *team) must(args ...string) string {
 }
 
 // token makes a token of a principal.
-func (tm *team) token(principal string) string {
+func (tm *team) token(principal string, flags ...string) string {
 	tm.t.Helper()
-	for _, word := range strings.Fields(tm.must("token", "create", principal)) {
+	for _, word := range strings.Fields(tm.must(append(append([]string{"token", "create"}, flags...), principal)...)) {
 		if strings.HasPrefix(word, "hrt_") {
 			return word
 		}
