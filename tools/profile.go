@@ -64,6 +64,12 @@ func (p *Profile) plan(a authority) *plan {
 	}}
 	if a.escalate && a.granted {
 		pl.policy.Open, pl.policy.Network = true, sandbox.Full
+		for _, e := range a.facts.Effects { // Landlock lets nothing new be made beside what it protects
+			if _, err := os.Lstat(e.Target); err != nil && !below(e.Target, a.roots) && fills(a.facts, e) {
+				pl.empty = append(pl.empty, e.Target)
+			}
+		}
+		pl.settle()
 		return pl
 	}
 	known := allRead(a.facts, false)
