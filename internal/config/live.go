@@ -1,7 +1,6 @@
 package config
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -144,7 +143,11 @@ func (l *live) refresh() {
 	}
 	switch {
 	case err == nil && name != "" && c.Principals[name] == nil:
-		err = errors.New("it is not among the principals any more, and is not served any more")
+		if gone := name + " is not among the principals any more, and is not served"; l.told != gone {
+			l.told = gone
+			l.notice(gone)
+		}
+		return
 	case err == nil && name != "":
 		c, err = c.For(name)
 	}

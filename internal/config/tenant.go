@@ -27,13 +27,12 @@ func foreign(key string) error {
 }
 
 // laterThan names what differs between the principals in force and those of a
-// changed file and counts only when the server starts: who there is, and how each
-// is known and where it is. Their other settings count at once.
+// changed file and counts only when the server starts: who is new, and how each is
+// known and where it is. Their other settings count at once, and who is gone.
 func (p Principals) laterThan(now Principals) (paths []string) {
 	for _, name := range slices.Sorted(maps.Keys(p)) {
 		was, is := p[name], now[name]
-		if is == nil {
-			paths = append(paths, "principals."+name+" (removed)")
+		if is == nil { // not served any more, as Served says
 			continue
 		}
 		for word, differs := range map[string]bool{"workspace": was.Workspace != is.Workspace, "home": was.Home != is.Home, "user": was.User != is.User, "disk": was.Disk != is.Disk,
