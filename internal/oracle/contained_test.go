@@ -17,9 +17,9 @@ import (
 // everyRow runs all rows in the sandbox, not a sample.
 var everyRow = flag.Bool("every-row", false, "run every row that is allowed in the sandbox, not a sample")
 
-// oneIn is how many rows the sample has one of, beyond the first two of each
+// oneIn is how many rows the sample has one of, beyond the first of each
 // program.
-const oneIn = 6
+const oneIn = 30
 
 // heavy are programs that take most of a second, whatever they run: of their
 // rows the sample has the first four of each, and fewer of the others.
@@ -67,7 +67,7 @@ func further(t *testing.T) (rows []row) {
 }
 
 // choose returns the rows that run: all that are allowed and not slow, or the
-// first two of each program and some of the others.
+// first of each program and some of the others.
 func (k *contained) choose(rows []row, table *findings) (chosen []row) {
 	k.fresh()
 	only := os.Getenv("HANDRAIL_ORACLE")
@@ -100,9 +100,9 @@ func (k *contained) choose(rows []row, table *findings) (chosen []row) {
 // sampled reports whether the sample has a row that starts some programs, of
 // which it has seen rows before.
 func sampled(r row, names []string, seen map[string]int) bool {
-	few, one := 2, uint32(oneIn)
+	few, one := 1, uint32(oneIn)
 	if slow := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return !slices.Contains(heavy, n) }); len(slow) > 0 {
-		names, few, one = slow, 4, 6*oneIn
+		names, few, one = slow, 2, 6*oneIn
 	}
 	return crc32.ChecksumIEEE([]byte(r.ID))%one == 0 || slices.ContainsFunc(names, func(n string) bool { return seen[n] < few })
 }
