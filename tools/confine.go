@@ -121,7 +121,7 @@ func Apart(e sandbox.Enforcement) bool {
 // network makes the way out of a run that reaches hosts by name.
 func (c *confined) network(way egress.Proxy) (err error) {
 	if c.plan.policy.Network == sandbox.NoNetwork && c.box.Enforcement().Network {
-		maps.Copy(c.plan.env, hopeless)
+		maps.Copy(c.plan.env, Offline)
 	}
 	if c.plan.policy.Network != sandbox.Domains {
 		return nil

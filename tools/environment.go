@@ -25,9 +25,10 @@ var fixed = map[string]string{
 	"GIT_CONFIG_KEY_2": "safe.bareRepository", "GIT_CONFIG_VALUE_2": "explicit",
 }
 
-// hopeless are the variables of runs without a network, where a package manager
-// that tries again only waits, for a minute and more.
-var hopeless = map[string]string{
+// Offline are variables that runs without a network have beside those of
+// Environment: a package manager that tries again there only waits, for a minute
+// and more.
+var Offline = map[string]string{
 	"npm_config_fetch_retries": "0", "PIP_RETRIES": "0", "CARGO_NET_RETRY": "0", "UV_HTTP_RETRIES": "0", "BUNDLE_RETRY": "0",
 }
 

@@ -82,7 +82,7 @@ func TestNoWaitingForNothing(t *testing.T) {
 	b, _ := heldBench(t)
 	for command, want := range map[string]bool{"env": true, "env; curl -s https://example.org/ -m 1": false} {
 		res := b.bash(t, command, says(elicit.Approved, elicit.AllowOnce))
-		for name, value := range hopeless {
+		for name, value := range Offline {
 			if got := strings.Contains("\n"+res.Stdout, "\n"+name+"="+value+"\n"); got != want {
 				t.Errorf("%s: %s is set: %v", command, name, got)
 			}

@@ -169,6 +169,7 @@ var differences = []difference{
 	{"mounts", "df mount lsblk findmnt", "they show what is mounted, which the sandbox is made of"},
 	{"ptrace", "perf", "it watches other programs"},
 	{"network", "ss", "it asks the kernel by netlink, and complains"},
+	{"network", "ifconfig netstat ip nstat", "they count what the loopback of the session carried"},
 	{"signals", "ps pgrep pkill pidof top", "they show processes, and outside that which holds the cell too"},
 }
 

@@ -180,8 +180,10 @@ func (c *cell) start(script string, traced bool, limit time.Duration) *outcome {
 	for name, value := range c.env {
 		cmd.Env = append(cmd.Env, name+"="+value)
 	}
-	for name, value := range dates {
-		cmd.Env = append(cmd.Env, name+"="+value)
+	for _, more := range []map[string]string{dates, tools.Offline} {
+		for name, value := range more {
+			cmd.Env = append(cmd.Env, name+"="+value)
+		}
 	}
 	cmd.Env = append(cmd.Env, "PWD="+c.project)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}

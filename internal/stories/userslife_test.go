@@ -252,7 +252,7 @@ func TestUsersShareAQueue(t *testing.T) {
 		t.Errorf("bob's call ran while alice's had the only place: %+v, %v", r, err)
 	}
 	<-held
-	if res, err := tm.client.Get(tm.url + "/healthz"); err != nil || res.ProtoMajor != 1 {
+	if res, err := tm.client.Get(tm.url + "/healthz"); err != nil || res.ProtoMajor != 2 {
 		t.Errorf("%v, %v", res, err)
 	}
 }
