@@ -117,7 +117,7 @@ func containedCells(t *testing.T, n int) (all []*contained) {
 		fixture(t, c)
 		c.template = c.dir("template")
 		if err := errors.Join(os.Mkdir(c.template, 0o755), os.Mkdir(filepath.Join(c.template, "scratch"), 0o700),
-			os.Rename(c.dir("home/.npmrc"), filepath.Join(c.project, ".npmrc")), // which commands do not read there
+			os.Rename(c.dir("home/.npmrc"), filepath.Join(c.project, ".npmrc")),                    // which commands do not read there
 			os.WriteFile(filepath.Join(c.project, ".git/info/exclude"), []byte(".npmrc\n"), 0o644), // it is mounted, so that git could not move it away
 			os.Rename(c.project, filepath.Join(c.template, "project")), os.Rename(c.dir("home"), filepath.Join(c.template, "home"))); err != nil {
 			t.Fatal(err)

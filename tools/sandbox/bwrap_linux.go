@@ -220,7 +220,7 @@ func (b *bubble) boxed(p *Policy, files *plan) (kept, func(), error) {
 		return kept{}, nil, err
 	}
 	var spare *spare
-	if p.Network != Full && !p.Open { // it has no network but the session's
+	if p.Network != Full && !p.Open { // it has no network but the session's, or a new one
 		spare = b.takeSpare(p.Limits)
 	}
 	w, err := b.boot(booting{args: args, net: net, spare: spare}, theirs, "head", expect)
@@ -250,8 +250,11 @@ func exists(path string) bool {
 
 // network reports whether a command of p gets the network that the session has,
 // with its loopback and nothing else: so it reaches the servers of other commands.
+// One that may write elsewhere, or read credentials, does not: what it serves
+// would lend that power to them.
 func (b *bubble) network(p *Policy) bool {
-	return p.Network == NoNetwork && !p.Open && b.stage != nil
+	return p.Network == NoNetwork && !p.Open && b.stage != nil && len(p.Write) == 0 && len(p.Allowed) == 0 &&
+		!slices.ContainsFunc(p.Read, func(path string) bool { return b.hidden.nameable[path] != "" })
 }
 
 // fence is what every sandbox of ours has; with net, what starts it has the

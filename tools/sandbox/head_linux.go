@@ -52,11 +52,15 @@ func head(args []string) error {
 	h := newHeading(c)
 	h.fence, _ = newStarter(&launch{Unix: true}, enterFenced) // ahead of the command: what fails is tried again for it
 	for again := true; again; {
-		in, more := <-h.orders
-		if !more {
-			return nil // the server wants no more
+		in := h.next
+		if h.next = nil; in == nil {
+			o, more := <-h.orders
+			if !more {
+				return nil // the server wants no more
+			}
+			in = &o
 		}
-		again, err = h.command(in)
+		again, err = h.command(*in)
 	}
 	return err
 }
@@ -66,6 +70,9 @@ func head(args []string) error {
 func (h *heading) command(in received) (again bool, err error) {
 	h.leader, h.gone, h.alone = 0, make(chan struct{}), false
 	h.ending.Store(false)
+	if !h.known {
+		h.before, h.known = traitsOf() // with the limits that the server has set
+	}
 	if err := h.start(in); err != nil {
 		return false, errors.Join(err, tell(h.conn, news{Failed: err.Error()}))
 	}
@@ -115,6 +122,10 @@ type heading struct {
 	leader int
 	gone   chan struct{} // closed when no process is left
 	alone  bool          // and that was told; known when gone is closed
+	again  bool          // and that it waits for another command
+	next   *received     // the order of that, where it came at once
+	before traits        // of this process
+	known  bool          // they are
 	ending atomic.Bool   // the order to end has come, and is answered
 	mu     sync.Mutex    // held while telling
 	// enter takes power from the calling thread for one command; nil: fence does.
@@ -234,9 +245,9 @@ func (h *heading) reap() {
 		}
 		s := ended(ws)
 		if _, err := syscall.Wait4(-1, &next, syscall.WNOHANG, nil); err == syscall.ECHILD && h.enter == nil && !h.ending.Load() {
-			h.alone = true
+			h.alone, h.again = true, h.untouched()
 			close(h.gone) // first: the next order can come as soon as it is said
-			h.say(news{Status: &s, Ended: new(int), Again: true})
+			h.say(news{Status: &s, Ended: new(int), Again: h.again})
 			return
 		}
 		h.say(news{Status: &s})
@@ -258,10 +269,15 @@ func (h *heading) serve() (again bool, err error) {
 	select {
 	case <-h.gone:
 		if h.alone {
-			return true, nil
+			return h.again, nil
 		}
 		o, more = <-h.orders
 	case o, more = <-h.orders:
+	}
+	if more && o.Run != nil { // it can come only when all was said
+		<-h.gone
+		h.next = &o
+		return h.alone && h.again, nil
 	}
 	if !more || o.End == nil {
 		return false, nil
@@ -287,11 +303,18 @@ func (h *heading) serve() (again bool, err error) {
 	}
 	select {
 	case <-h.gone:
-		again = true
+		again = h.untouched()
 	default:
 	}
 	h.say(news{Ended: &found, Asked: true, Again: again})
 	return again, nil
+}
+
+// untouched reports whether this process is as it was before the command, which
+// may be its last act: so the next command finds it so.
+func (h *heading) untouched() bool {
+	now, ok := traitsOf()
+	return ok && h.known && now == h.before
 }
 
 // left counts what the command left running: not a helper that ends by itself

@@ -60,7 +60,14 @@ func (b *bubble) refill(l Limits) {
 		return
 	}
 	b.spare = s
-	s.idle = time.AfterFunc(b.Idle, func() { b.takeSpare(Limits{}).discard() })
+	s.idle = time.AfterFunc(b.Idle, func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if b.spare == s {
+			b.spare = nil
+			go s.discard()
+		}
+	})
 }
 
 func (b *bubble) newSpare(l Limits) (*spare, error) {
