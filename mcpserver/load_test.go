@@ -98,15 +98,18 @@ type decisions struct {
 
 func (d *decisions) Write(line []byte) (int, error) {
 	var r struct {
-		Level, Msg, Tool, Verdict string
-		Took                      time.Duration
+		Level, Msg, Tool, Verdict, Took string
 	}
-	switch err := json.Unmarshal(line, &r); {
+	err := json.Unmarshal(line, &r)
+	took, bad := time.ParseDuration(r.Took)
+	switch {
 	case err != nil || r.Level != "DEBUG" && r.Level != "INFO":
+		return os.Stderr.Write(line)
+	case r.Msg == "a call" && bad != nil:
 		return os.Stderr.Write(line)
 	case r.Msg == "a call" && (r.Verdict == "deny" || r.Tool == "safe_read"):
 		d.mu.Lock()
-		d.took = append(d.took, r.Took)
+		d.took = append(d.took, took)
 		d.mu.Unlock()
 	}
 	return len(line), nil
@@ -308,6 +311,9 @@ func TestLoad(t *testing.T) {
 		work(*loadFor / 5)
 		last = l.figures("at rest")
 		worst = max(worst, last.P99)
+		if last.Decisions == 0 {
+			t.Error("no decision was measured")
+		}
 	}
 	t.Logf("%d calls, %d failed, decisions p99 at worst %.2f ms", ran.Load(), failed.Load(), worst)
 	wrong.Range(func(k, _ any) bool { t.Logf("failed: %.500s", k); return true })

@@ -8,10 +8,12 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"handrail/guard"
 	"handrail/guard/owner"
 )
 
@@ -28,7 +30,9 @@ type Log struct {
 	Rotate Rotation
 	Redact func(string) string
 
-	path string
+	path           string
+	dirty, syncing atomic.Bool // see soon
+
 	mu   sync.Mutex
 	file *os.File
 	size int64 // of the file up to which last is known
@@ -112,8 +116,10 @@ func (l *Log) check() error {
 	return nil
 }
 
-// Append writes r as the next line; a decision or an answer is durable when it
-// returns. Seq, Time, Prev and Hash of r are set. On an error nothing may run.
+// Append writes r as the next line. An answer, and a decision after which
+// something may run, is durable when it returns; a refusal soon after, so that it
+// waits for no disk. Seq, Time, Prev and Hash of r are set. On an error nothing
+// may run.
 func (l *Log) Append(r *Record) error {
 	l.mu.Lock()
 	var err error
@@ -127,12 +133,32 @@ func (l *Log) Append(r *Record) error {
 	if err != nil {
 		return fmt.Errorf("audit: %w", err)
 	}
+	if r.Event == Decision && r.Verdict == guard.VerdictDeny.String() {
+		l.soon(file)
+		return nil
+	}
 	if r.Event == Decision || r.Event == Answer {
 		if err := file.Sync(); err != nil && !errors.Is(err, os.ErrClosed) { // rotated meanwhile, which syncs
 			return fmt.Errorf("audit: %w", err)
 		}
 	}
 	return nil
+}
+
+// soon makes durable what was written, without waiting for it.
+func (l *Log) soon(file *os.File) {
+	l.dirty.Store(true)
+	if !l.syncing.CompareAndSwap(false, true) {
+		return // who syncs looks again
+	}
+	go func() {
+		for l.dirty.Swap(false) {
+			_ = file.Sync() // one that fails is tried by the next line, which must not
+		}
+		if l.syncing.Store(false); l.dirty.Load() {
+			l.soon(file)
+		}
+	}()
 }
 
 // write appends r under the lock of all processes.
