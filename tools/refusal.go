@@ -39,8 +39,9 @@ func (j *job) toldOr(own, hosted string) string {
 // passing are the rules whose refusals end by themselves, or by making room: there
 // the same call is to be made again.
 var passing = map[string]string{
-	"policy/rate": "Nothing ran. The same call is fine then.",
-	"limits/disk": "Nothing ran. The same call is fine once there is room.",
+	"policy/rate":  "Nothing ran. The same call is fine then.",
+	"limits/disk":  "Nothing ran. The same call is fine once there is room.",
+	"limits/queue": "Nothing ran. The same call is fine then.",
 }
 
 // refuse is the answer to a call that may not run, whoever says so.
