@@ -236,6 +236,10 @@ func (l *Loss) String() string {
 	return count + ", " + strings.Join(parts, ", ")
 }
 
+// Replaces reports whether e gives what stands at exactly its target another
+// content: not one that is added to, nor only its mode or times.
+func (e *Effect) Replaces() bool { return e.Kind == Write && e.Action == "" && e.Exact }
+
 // Known reports whether e's action belongs to its kind.
 func (e Effect) Known() bool {
 	for _, a := range Actions[e.Kind] {

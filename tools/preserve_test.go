@@ -170,6 +170,69 @@ func TestDeletesBesideCode(t *testing.T) {
 	}
 }
 
+// Replacing a file that cannot be kept is a question, as deleting it is; what git
+// has, what it ignores, what the session made, what is added to and what is small
+// is replaced without one.
+func TestReplacedIsAQuestionWhereNotKept(t *testing.T) {
+	for _, program := range []string{"git", "make", "gcc"} {
+		testkit.Require(t, program, "apt-get install "+program)
+	}
+	b, home := heldBench(t)
+	b.Guard.Rules, b.Guard.Default = rules.Standard(rules.Policy{Home: home})
+	limits := history.DefaultLimits()
+	limits.File, limits.Ignored = 1000, 500
+	kept, err := history.Open(filepath.Join(filepath.Dir(b.log), "history"), limits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.History, b.Guard.Hold = kept, guard.Kept
+	large := strings.Repeat("x\n", 2500)
+	b.write(t, ".gitignore", "build/\n/app\n")
+	b.write(t, "Makefile", "all:\n\t@true\n")
+	b.write(t, "a.c", "int main(void) { return 0; }\n")
+	b.write(t, "clean.bin", large)
+	git(t, b.root, "init", "-q", "-b", "main")
+	git(t, b.root, "add", "-A")
+	git(t, b.root, "commit", "-qm", "one")
+	b.write(t, "a", "small\n")
+	b.write(t, "big.bin", large)
+	b.write(t, "edited.bin", large)
+	git(t, b.root, "add", "edited.bin")
+	b.write(t, "edited.bin", large+"and more\n")
+	for _, command := range []string{"cp a big.bin", ": > big.bin", "truncate -s 0 big.bin", "mv a big.bin", "sort -o big.bin a", "dd if=a of=big.bin", "tee big.bin < a", "make > big.bin",
+		"sed -i s/x/y/ big.bin", "ln -sf a big.bin", "cp a edited.bin", "make; cp a ./big.bin"} {
+		res := b.bash(t, command, nil)
+		if res.Verdict != guard.VerdictAsk || res.Rule != keptRule || !strings.Contains(res.Reason, "too large") || b.content(t, "big.bin") != large {
+			t.Errorf("%s: %s", command, res.Text)
+		}
+		if _, err := kept.Find(res.CallID); err != history.ErrNone {
+			t.Errorf("%s: a call that did not run is in the history (%v)", command, err)
+		}
+	}
+	if res := b.call(t, Write, map[string]any{"path": "big.bin", "content": "x"}, nil); res.Verdict != guard.VerdictAsk || b.content(t, "big.bin") != large {
+		t.Errorf("safe_write: %s", res.Text)
+	}
+	b.write(t, "build/out", large)
+	b.write(t, "app", large)
+	for _, command := range []string{"cp a build/out", "gcc -o app a.c && gcc -o app a.c", "cp clean.bin app && make > app", "cp a clean.bin", "echo more >> big.bin", "touch big.bin", "chmod +x big.bin",
+		"cp big.bin new.bin", "cp a new.bin", "cp big.bin a", "mv big.bin moved.bin"} {
+		if res := b.bash(t, command, nil); res.Verdict != guard.VerdictAllow || res.ExitCode == nil || *res.ExitCode != 0 {
+			t.Errorf("%s: %s", command, res.Text)
+		}
+	}
+	res := b.bash(t, ": > moved.bin", says(elicit.Approved, elicit.AllowOnce))
+	if res.Verdict != guard.VerdictAllow || b.content(t, "moved.bin") != "" {
+		t.Fatalf("a person accepts the loss: %s", res.Text)
+	}
+	r, err := kept.Find(res.CallID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if u, err := kept.Undo(t.Context(), r, history.Options{ID: "undo-x"}); err != nil || u.Done || !strings.Contains(fmt.Sprint(u.Refused), "too large") {
+		t.Errorf("undo does not say what it cannot bring back: %+v, %v", u, err)
+	}
+}
+
 // freely opens what holds nothing.
 func freely(t *testing.T) func([]string, string) (sandbox.Sandbox, error) {
 	dir := resolved(t.TempDir())

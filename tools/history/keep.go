@@ -28,7 +28,8 @@ type Call struct {
 type Kept struct {
 	s      *Store
 	r      *Record
-	missed []Lost
+	missed []Lost // of what the call deletes
+	over   []Lost // of what it replaces
 }
 
 // Whole reports whether the call could destroy anything in the workspace, so
@@ -49,11 +50,11 @@ func (s *Store) Keep(ctx context.Context, c Call, facts *guard.Facts) (*Kept, er
 	for _, root := range c.Roots {
 		k.r.Roots = append(k.r.Roots, Name(root))
 	}
-	var err error
-	if k.missed, err = s.before(ctx, k.r, deleted(facts)); err != nil {
+	w := &walk{deleted: deleted(facts), replaced: replaced(facts)}
+	if err := s.before(ctx, k.r, w); err != nil {
 		return k, err
 	}
-	k.s = s
+	k.s, k.missed, k.over = s, w.missed, w.over
 	return k, nil
 }
 
@@ -82,32 +83,42 @@ func deleted(facts *guard.Facts) (paths []string) {
 	return paths
 }
 
-// before keeps the places of r as they are, and writes r. It returns some of what
-// is not kept and lies at, below or above one of the deleted paths.
-func (s *Store) before(ctx context.Context, r *Record, deleted []string) ([]Lost, error) {
+// replaced are the paths that a call gives another content, exactly these.
+func replaced(facts *guard.Facts) (paths []string) {
+	for i := range facts.Effects {
+		if e := &facts.Effects[i]; e.Replaces() && filepath.IsAbs(e.Target) {
+			paths = append(paths, filepath.Clean(e.Target))
+		}
+	}
+	return paths
+}
+
+// before keeps the places of r as they are, and writes r. w says what the call
+// deletes and replaces, and tells then what of that is not kept.
+func (s *Store) before(ctx context.Context, r *Record, w *walk) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.dir == "" {
-		return nil, errors.New("history: the store is not open")
+		return errors.New("history: the store is not open")
 	}
 	if err := s.room(); err != nil {
-		return nil, err
+		return err
 	}
 	unlock, err := s.begin(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer unlock()
-	w := &walk{s: s, ctx: ctx, now: time.Now(), deleted: deleted}
+	w.s, w.ctx, w.now = s, ctx, time.Now()
 	defer func() { s.grow(w.grown) }()
 	for i := range r.Places {
 		spot := &r.Places[i]
 		if spot.Before, err = w.snapshot(string(spot.Path), spot.Shallow); err != nil {
-			return nil, fmt.Errorf("history: %w", err)
+			return fmt.Errorf("history: %w", err)
 		}
 	}
 	r.Lost, r.LostCount = w.some, w.lost
-	return w.missed, s.save(r)
+	return s.save(r)
 }
 
 // room sees to it that the store has room for one more snapshot.
@@ -179,8 +190,22 @@ func (k *Kept) Missed() string {
 	if k == nil || len(k.missed) == 0 {
 		return ""
 	}
+	return Names(k.missed)
+}
+
+// Replaced is what the call gives another content and that is not kept, by the
+// paths that the call names. Build products do not count.
+func (k *Kept) Replaced() []Lost {
+	if k == nil {
+		return nil
+	}
+	return k.over
+}
+
+// Names names some of what is lost in a clause, and why, and counts the rest.
+func Names(lost []Lost) string {
 	var words []string
-	for _, l := range k.missed {
+	for _, l := range lost {
 		words = append(words, fmt.Sprintf("%q (%s)", string(l.Path), l.Why))
 	}
 	return few(words)
@@ -214,15 +239,15 @@ func (k *Kept) Untold() string {
 	s := k.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var fresh []string
+	var fresh []Lost
 	for _, l := range k.r.Lost {
 		if len(s.told) < 10_000 && !s.told[string(l.Path)] {
 			s.told[string(l.Path)] = true
-			fresh = append(fresh, fmt.Sprintf("%q (%s)", string(l.Path), l.Why))
+			fresh = append(fresh, l)
 		}
 	}
 	if len(fresh) == 0 {
 		return ""
 	}
-	return "not kept, so undo cannot bring it back: " + few(fresh)
+	return "not kept, so undo cannot bring it back: " + Names(fresh)
 }

@@ -64,7 +64,7 @@ func (s *Store) Undo(ctx context.Context, r *Record, o Options) (*Undoing, error
 	for _, spot := range r.Places {
 		now.Places = append(now.Places, Spot{Path: spot.Path, Shallow: spot.Shallow})
 	}
-	if _, err := s.before(ctx, now, nil); err != nil {
+	if err := s.before(ctx, now, &walk{}); err != nil {
 		return nil, err
 	}
 	err := (&planner{s.states(), u, r, now, nil}).plan()
@@ -141,6 +141,9 @@ func (p *planner) consider(c Change, cur *Entry) {
 		refuse("it was changed since" + p.culprit(c.Path, false))
 	} else if who := p.culprit(c.Path, true); who != "" {
 		refuse("it was changed" + who)
+	}
+	if c.Before.isDir() && c.Before.Lost != "" && c.Before.Hash != "" && !c.After.isDir() { // by force the rest comes back
+		refuse("not all of what was in it was kept: " + c.Before.Lost)
 	}
 	switch {
 	case c.Before == nil && c.After.isDir() && c.After.Lost != "" && c.After.Hash == "":

@@ -52,6 +52,10 @@ type walk struct {
 	// what it then destroys for good.
 	deleted []string
 	missed  []Lost
+	// replaced are the paths that it gives another content; over are those of them
+	// that are lost.
+	replaced []string
+	over     []Lost
 }
 
 // Lost is something of which nothing is kept.
@@ -116,7 +120,7 @@ func (w *walk) entry(dir int, path string, e, old *Entry, git bool) error {
 	case unix.S_IFDIR:
 		return w.enter(dir, path, e, old, git)
 	case unix.S_IFLNK:
-		return w.link(dir, e)
+		return w.link(dir, path, e)
 	case unix.S_IFREG:
 		if e.untouched(old) && (old.Hash != "" || old.Lost == lostLarge) {
 			e.Hash, e.Lost = old.Hash, old.Lost
@@ -137,6 +141,11 @@ func (w *walk) lose(path string, e *Entry, why string) {
 	if why != lostProduct && why != lostSpecial && len(w.missed) < 20 && w.deletes(path) {
 		w.missed = append(w.missed, Lost{Name(path), e.Size, why})
 	}
+	for _, p := range w.replaced {
+		if why != lostProduct && why != lostSpecial && within(p, path) {
+			w.over = append(w.over, Lost{Name(p), e.Size, why})
+		}
+	}
 	if len(w.some) < 20 && why != lostProduct && why != lostObjects && why != lostSpecial {
 		w.some = append(w.some, Lost{Name(path), e.Size, why})
 	}
@@ -149,11 +158,11 @@ func (w *walk) deletes(path string) bool {
 	return slices.ContainsFunc(w.deleted, func(p string) bool { return within(path, p) || within(p, path) })
 }
 
-func (w *walk) link(dir int, e *Entry) error {
+func (w *walk) link(dir int, path string, e *Entry) error {
 	buf := make([]byte, 4096)
 	n, err := unix.Readlinkat(dir, string(e.Name), buf)
 	if err != nil || n == len(buf) {
-		e.Lost = lostChanged
+		w.lose(path, e, lostChanged)
 		return nil
 	}
 	e.Target = Name(buf[:n])
@@ -271,6 +280,7 @@ func (w *walk) below(fd int, path string, e *Entry, known *folder, names []strin
 	}
 	entries := make([]Entry, 0, len(names))
 	_, repository := slices.BinarySearch(names, "HEAD")
+	denied := false
 	most := w.s.limits.Names
 	if w.tree == nil && !git {
 		most = w.s.limits.Outside
@@ -281,8 +291,11 @@ func (w *walk) below(fd int, path string, e *Entry, known *folder, names []strin
 			break
 		}
 		var st unix.Stat_t
-		if err := unix.Fstatat(fd, name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		if err := unix.Fstatat(fd, name, &st, unix.AT_SYMLINK_NOFOLLOW); errors.Is(err, unix.ENOENT) {
 			continue // gone
+		} else if err != nil { // a directory that may be listed and not searched
+			denied = true
+			continue
 		}
 		next := entryOf(name, &st, w.now)
 		for len(old) > 0 && string(old[0].Name) < name {
@@ -298,6 +311,9 @@ func (w *walk) below(fd int, path string, e *Entry, known *folder, names []strin
 			return err
 		}
 		entries = append(entries, next)
+	}
+	if denied {
+		w.lose(path, e, lostDenied)
 	}
 	if known != nil && slices.Equal(known.entries, entries) {
 		e.Hash = known.hash
