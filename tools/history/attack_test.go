@@ -218,7 +218,7 @@ func TestUnreadable(t *testing.T) {
 		t.Skip("needs root, to become somebody who may not read")
 	}
 	w := newWorld(t, Limits{}).project()
-	w.sh("mkdir closed; echo c > closed/c; echo k > key; chmod 000 closed key")
+	w.sh("mkdir closed; echo c > closed/c; echo k > key; chmod 000 closed key; mkdir listed; echo l > listed/l; chmod 444 listed")
 	base := filepath.Dir(w.root)
 	w.sh("chown -R 65534:65534 " + base + "; chmod 755 " + base + " " + filepath.Dir(base))
 	self, err := os.Executable()
@@ -235,8 +235,23 @@ func TestUnreadable(t *testing.T) {
 	}
 	var r *Record
 	_ = w.store.Records(func(o *Record) bool { r = o; return false })
-	if lost := fmt.Sprint(r.Lost); !strings.Contains(lost, "closed") || !strings.Contains(lost, "key") {
+	if lost := fmt.Sprint(r.Lost); !strings.Contains(lost, "closed") || !strings.Contains(lost, "key") || !strings.Contains(lost, "/listed") {
 		t.Errorf("%v", r.Lost)
+	}
+	// What is seen once the directory opens was there before: no undo takes it away.
+	w.sh("chmod 755 listed")
+	opened := w.keep(effects(guard.Effect{Kind: guard.Delete, Target: w.root, Exact: true, Deep: true}))
+	err = w.store.states().diff(w.root, r.Places[0].Before, opened.r.Places[0].Before, func(c Change) {
+		if strings.HasSuffix(c.Path, "/l") {
+			t.Errorf("%s counts as made", c.Path)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := w.store.states().find(r.Places[0].Before, "/listed")
+	if err != nil || e == nil || e.Lost != lostDenied {
+		t.Errorf("%+v, %v", e, err)
 	}
 }
 
