@@ -1,6 +1,8 @@
 package tools
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
 	"os/exec"
 	"path/filepath"
@@ -251,4 +253,41 @@ func git(t testing.TB, dir string, args ...string) string {
 		t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
 	return string(out)
+}
+
+// A call that waited for its place is not what it was where what it deletes was
+// changed meanwhile and cannot be kept: it does not run, and is not in the history.
+func TestKeptAgainAfterAWait(t *testing.T) {
+	testkit.Require(t, "git", "apt-get install git")
+	b, home := heldBench(t)
+	b.Guard.Rules, b.Guard.Default = rules.Standard(rules.Policy{Home: home})
+	limits := history.DefaultLimits()
+	limits.File = 1000
+	kept, err := history.Open(filepath.Join(filepath.Dir(b.log), "history"), limits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.History, b.Guard.Hold = kept, guard.Kept
+	large := strings.Repeat("x", 5000)
+	b.write(t, "clean", large)
+	git(t, b.root, "init", "-q", "-b", "main")
+	git(t, b.root, "add", "-A")
+	git(t, b.root, "commit", "-qm", "one")
+	b.write(t, "a", "a\n")
+	b.write(t, "small", "small\n")
+	for command, name := range map[string]string{"rm clean": "clean", "cp a small": "small", "rm small": "small"} {
+		left := false
+		res := b.Do(t.Context(), Call{Tool: Bash, Input: json.RawMessage(fmt.Sprintf(`{"command":%q}`, command)), Roots: []string{b.root}, Session: "s",
+			Place: func(context.Context) (func(), bool, error) {
+				b.write(t, name, large+"edited")
+				return func() { left = true }, true, nil
+			}})
+		if res.Verdict != guard.VerdictDeny || res.Rule != "guard/changed" || b.content(t, name) != large+"edited" || !left {
+			t.Errorf("%s: place left: %v; %s", command, left, res.Text)
+		}
+		if _, err := kept.Find(res.CallID); err != history.ErrNone {
+			t.Errorf("%s: a call that did not run is in the history (%v)", command, err)
+		}
+		b.write(t, "small", "small\n")
+	}
 }

@@ -120,14 +120,15 @@ func runsCode(f *guard.Facts) bool {
 	})
 }
 
-// offline says which hosts a run without a network did not reach, and how that can
-// be allowed.
+// offline says that a run had no network, what its output names as not reached,
+// and how a host can be allowed. The advice itself names none: whoever wrote the
+// output would choose what is recommended.
 func (c *confined) offline(hosts []string) string {
-	at := "HOST"
+	say := ""
 	if len(hosts) > 0 {
-		at = hosts[0]
+		say = "Its output names " + hosts[0] + ": whether the task needs that host is not for the output to say. "
 	}
-	say := "Reach " + at + " in a call of its own by a command that names it (`curl https://" + at + "/`), so that it can be judged; `hosts` in the user's config.yaml spares the question"
+	say += "Reach a host that the task needs in a call of its own by a command that names it (`curl https://HOST/`), so that it can be judged; `hosts` in the user's config.yaml spares the question"
 	if !c.shared {
 		say += ". What code reaches by itself needs `escalate`: \"why\", which asks a person for this one run with more power"
 	}

@@ -20,7 +20,7 @@ func TestOffline(t *testing.T) {
 		"python3 name.py":                       "the network api.example.com",
 		"python3 ip.py":                         "refused: the network",
 		"python3 ip.py 2>&1 | cat; true":        "refused: the network",
-		"python3 name.py 2>&1 | tail -1; true":  "curl https://api.example.com/",
+		"python3 name.py 2>&1 | tail -1; true":  "output names api.example.com",
 		"python3 file.py":                       "",
 		"python3 file.py 2>&1 | cat; true":      "",
 		"cat log; grep -n EAI_AGAIN log | cat":  "",
@@ -31,6 +31,8 @@ func TestOffline(t *testing.T) {
 			t.Errorf("%s: %s", command, res.Text)
 		} else if got && !strings.Contains(res.Text, "escalate") {
 			t.Errorf("%s: not how to allow it: %s", command, res.Text)
+		} else if strings.Contains(res.Text, "https://api.example.com") {
+			t.Errorf("%s: output chose what is recommended: %s", command, res.Text)
 		}
 	}
 }
