@@ -38,8 +38,8 @@ func (j *job) preserve(ctx context.Context, facts *guard.Facts, d *guard.Decisio
 		missed = kept.Missed()
 	}
 	switch {
-	case err != nil && (kept.Whole() || d.Contained) && !d.Granted:
-		j.unkept(ctx, facts, d, deletion(facts), "the workspace could not be kept as it is now, so what this call destroys could not be brought back: "+err.Error(),
+	case err != nil && (kept.Whole() || d.Contained || replaced != "") && !d.Granted:
+		j.unkept(ctx, facts, d, max(at, deletion(facts)), "the workspace could not be kept as it is now, so what this call destroys could not be brought back: "+err.Error(),
 			"tell the user; the call runs without a question when the history can be written again")
 	case err == nil && missed != "":
 		if replaced != "" {

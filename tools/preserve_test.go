@@ -63,8 +63,9 @@ func TestCallsAreKept(t *testing.T) {
 	}
 }
 
-// Where nothing can be kept, what runs unasked because it can be undone asks; what
-// a person approved runs, and what the facts name exactly, and says so.
+// Where nothing can be kept, what runs unasked because it can be undone asks, and
+// what replaces a file that has no other copy; what a person approved runs, and what
+// is new or added to, and says so.
 func TestNothingCanBeKept(t *testing.T) {
 	b := newBench(t)
 	b.History = new(history.Store)
@@ -85,6 +86,13 @@ func TestNothingCanBeKept(t *testing.T) {
 	res = b.bash(t, "echo x > f", nil)
 	if !exists(b.root+"/f") || !strings.Contains(res.Text, "cannot be undone") {
 		t.Errorf("%+v", res)
+	}
+	b.write(t, "mine", "of a person\n")
+	if res = b.bash(t, "echo x > mine", nil); res.Verdict != guard.VerdictAsk || res.Rule != keptRule || b.content(t, "mine") != "of a person\n" {
+		t.Errorf("what no copy is of: %+v", res)
+	}
+	if res = b.bash(t, "echo y >> mine; touch mine", nil); res.Verdict != guard.VerdictAllow || !strings.Contains(res.Text, "cannot be undone") {
+		t.Errorf("what is added to: %+v", res)
 	}
 	if res = b.bash(t, "cat f", nil); strings.Contains(res.Text, "undone") || res.Stdout != "x\n" {
 		t.Errorf("%+v", res)

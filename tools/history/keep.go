@@ -52,6 +52,9 @@ func (s *Store) Keep(ctx context.Context, c Call, facts *guard.Facts) (*Kept, er
 	}
 	w := &walk{deleted: deleted(facts), replaced: replaced(facts)}
 	if err := s.before(ctx, k.r, w); err != nil {
+		for _, path := range w.replaced {
+			k.over = append(k.over, Lost{Path: Name(path), Why: "nothing can be kept"})
+		}
 		return k, err
 	}
 	k.s, k.missed, k.over = s, w.missed, w.over
