@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 )
 
 // difference is what happened to protected paths during a run.
@@ -23,6 +22,7 @@ type difference struct {
 	byOthers func(path string) bool
 
 	accepted []string // changes that stay
+	linked   []string // what stays as it is, but got a further name meanwhile
 }
 
 // changes returns the paths that must be taken back, outermost first, each once
@@ -42,8 +42,14 @@ func (d *difference) changes() []string {
 		was, now := d.before[p], d.now[p]
 		switch {
 		case was != nil && now != nil && was.equal(now):
+			if now.linkedSince(was) && !below(d.allowed, p) {
+				d.linked = append(d.linked, p)
+			}
 		case below(d.allowed, p), was == nil && d.mayAppear(p, now), now == nil && d.mayGo(p), was != nil && now != nil && (d.mayChange(p, was, now) || d.edited(p, was, now)):
 			d.accepted = append(d.accepted, p)
+			if now != nil && now.linkedSince(was) && !below(d.allowed, p) {
+				d.linked = append(d.linked, p)
+			}
 		default:
 			changed = append(changed, p)
 		}
@@ -148,18 +154,32 @@ func (d *difference) mayChange(path string, was, now *entry) bool {
 		harmlessChange(string(was.data), string(now.data), git, d.roots)
 }
 
+// linkedSince reports whether the file e has more names than was, or than one
+// where was is nil or another file: under the others a command can write it that
+// cannot write it where it stands.
+func (e *entry) linkedSince(was *entry) bool {
+	names := uint64(1)
+	if was != nil && was.inode() == e.inode() {
+		names = max(names, was.stamp.names)
+	}
+	return e.stamp.mode.IsRegular() && e.stamp.names > names
+}
+
 // edited reports whether a person, or a program outside, wrote the file: it is
-// still the one that was mounted read-only for all commands that ran, and has no
-// other name by which they could have written it. A file that came in its place is
-// not told apart: it had a name of its own before, under which a command could
-// open it, and the mount went with the old one.
+// still the one that was mounted read-only for all commands that ran since it was
+// looked at, and neither had nor has another name by which they could have written
+// it. A file that came in its place is not told apart: it had a name of its own
+// before, under which a command could open it, and the mount went with the old
+// one. What makes git run programs is never taken for edited: commands of git may
+// write it, and what it says is judged.
 func (d *difference) edited(path string, was, now *entry) bool {
-	fi, err := os.Lstat(path)
-	if err != nil || !now.stamp.mode.IsRegular() || was.stamp.mode != now.stamp.mode || was.inode() != now.inode() || now.born == 0 {
+	if !now.stamp.mode.IsRegular() || was.stamp.mode != now.stamp.mode || was.inode() != now.inode() || now.born == 0 || was.stamp.names != 1 || now.stamp.names != 1 {
 		return false
 	}
-	st, ok := fi.Sys().(*syscall.Stat_t)
-	return ok && st.Nlink == 1 && d.byOthers != nil && d.byOthers(path)
+	if _, name, ok := part(d.known, path); ok && (name == "config" || name == "config.worktree" || strings.HasPrefix(name, "hooks/")) {
+		return false
+	}
+	return d.byOthers != nil && d.byOthers(path)
 }
 
 func onlyComments(text string) bool {

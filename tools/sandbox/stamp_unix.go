@@ -13,12 +13,15 @@ import (
 )
 
 // stamp names one state of a file or directory: while it is the same and not
-// racy, so is the content. A program cannot set the time of change.
+// racy, so is the content, but for a file that a program has mapped (MAP_SHARED):
+// what it writes there may leave all times alone. A program cannot set the time of
+// change.
 type stamp struct {
 	dev, ino       uint64
 	size           int64
 	mode           fs.FileMode
-	mtime, changed int64 // nanoseconds
+	names          uint64 // of a file: how many lead to it
+	mtime, changed int64  // nanoseconds
 	// racy: it changed so shortly before it was looked at that a later change
 	// may have left the same times.
 	racy bool
@@ -31,6 +34,9 @@ func stampOf(fi fs.FileInfo, now time.Time) stamp {
 	s := stamp{size: fi.Size(), mode: fi.Mode(), mtime: fi.ModTime().UnixNano()}
 	if st, ok := fi.Sys().(*syscall.Stat_t); ok {
 		s.dev, s.ino, s.changed = uint64(st.Dev), st.Ino, files.ChangedAt(st)
+		if s.mode.IsRegular() {
+			s.names = uint64(st.Nlink)
+		}
 	}
 	s.racy = s.changed > now.Add(-tick).UnixNano()
 	return s

@@ -3,6 +3,7 @@
 package sandbox
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -109,4 +110,22 @@ func (u undoing) back(rel string, was *entry) error {
 	}
 	_, err = f.Write(was.data)
 	return errors.Join(err, f.Chmod(mode.Perm()), f.Close())
+}
+
+// alone makes rel a file of its own that is as e, so that its other names lead to
+// another.
+func (u undoing) alone(rel string, e *entry) error {
+	root, err := os.OpenRoot(u.root)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	temp := filepath.Join(filepath.Dir(rel), ".handrail-"+rand.Text())
+	if err := u.back(temp, e); err != nil {
+		return err
+	}
+	if err := root.Rename(temp, rel); err != nil {
+		return errors.Join(err, root.Remove(temp))
+	}
+	return nil
 }

@@ -3,18 +3,12 @@
 package sandbox
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 )
 
@@ -35,25 +29,11 @@ type watcher struct {
 	links []string          // git directories outside of the roots that they belong to
 	named []string          // protected, secret and allowed paths of all that live
 	seen  map[string]bool   // deeds that base has
-	count int
-}
+	loose map[string]bool   // what one that has ended since then could write
 
-// entry is one protected file, directory or link.
-type entry struct {
-	stamp  stamp
-	born   int64  // nanoseconds; of a file; 0 where the file system does not tell
-	parent uint64 // inode of the directory that holds it
-	link   string
-	data   []byte
-	held   bool // data is the whole content
+	linked []string // what got a further name, as the last comparison found it
+	count  int
 }
-
-// maxHeld is the largest file whose content is held, in bytes; of a larger one
-// a change is seen, and told, but cannot be undone. maxEntries bounds them all.
-const (
-	maxHeld    = 1 << 20
-	maxEntries = 50_000
-)
 
 // watch is one run that is compared.
 type watch struct {
@@ -75,7 +55,7 @@ func (w *watcher) begin(p *Policy) (*watch, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.live) == 0 {
-		w.roots, w.links, w.named, w.seen = nil, nil, nil, map[string]bool{}
+		w.roots, w.links, w.named, w.seen, w.loose = nil, nil, nil, map[string]bool{}, map[string]bool{}
 		for _, name := range w.deeds.names() {
 			w.seen[name] = strings.HasPrefix(name, did)
 		}
@@ -106,7 +86,9 @@ func (w *watcher) begin(p *Policy) (*watch, error) {
 		}
 	}
 	w.learn(now, gits)
-	maps.Copy(w.base, added)
+	for path, e := range added {
+		w.accept(path, e)
+	}
 	c := &watch{w: w, policy: p}
 	if c.allowed, err = w.deeds.run(p.Allowed); err != nil {
 		return nil, err
@@ -118,112 +100,6 @@ func (w *watcher) begin(p *Policy) (*watch, error) {
 	return c, nil
 }
 
-// held are the directories in which paths are compared.
-func (w *watcher) held() []string { return slices.Concat(w.roots, w.links) }
-
-// look reads all protected paths; what did not change since the last look is
-// not read again.
-func (w *watcher) look() (map[string]*entry, []string, error) {
-	var f found
-	now := time.Now()
-	for _, root := range w.roots {
-		w.scan.walk(root, now, &f)
-	}
-	for _, git := range w.links {
-		if _, err := os.Lstat(git); err == nil && !below(w.roots, git) {
-			f.gits = append(f.gits, git)
-		}
-	}
-	tops := slices.Concat(f.obeyed, f.gitFiles, w.named)
-	for _, git := range f.gits {
-		for _, part := range gitParts {
-			tops = append(tops, filepath.Join(git, part))
-		}
-	}
-	all := map[string]*entry{}
-	for _, top := range tops {
-		if !below(w.held(), top) {
-			continue
-		}
-		if err := w.read(top, now, all); err != nil {
-			return nil, nil, err
-		}
-		if real, err := filepath.EvalSymlinks(top); err == nil && real != top && below(w.held(), real) {
-			if err := w.read(real, now, all); err != nil {
-				return nil, nil, err
-			}
-		}
-	}
-	return all, f.gits, nil
-}
-
-// read adds path and what lies below it.
-func (w *watcher) read(path string, now time.Time, all map[string]*entry) error {
-	fi, err := os.Lstat(path)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || all[path] != nil {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("protected path: %w", err)
-	}
-	if len(all) == maxEntries {
-		return fmt.Errorf("protected path %s: there are more than %d protected files to compare", path, maxEntries)
-	}
-	e := &entry{stamp: stampOf(fi, now)}
-	if fi.Mode().IsRegular() {
-		e.born = bornAt(path)
-	}
-	if up, err := os.Lstat(filepath.Dir(path)); err == nil {
-		e.parent = stampOf(up, now).ino
-	}
-	all[path] = e
-	switch mode := fi.Mode(); {
-	case mode.IsDir():
-		entries, _ := readDir(path)
-		for _, child := range entries {
-			if err := w.read(filepath.Join(path, child.Name()), now, all); err != nil {
-				return err
-			}
-		}
-	case mode&fs.ModeSymlink != 0:
-		e.link, err = os.Readlink(path)
-		e.held = err == nil
-	case mode.IsRegular() && fi.Size() <= maxHeld:
-		if old := w.base[path]; old != nil && old.held && old.stamp.same(e.stamp) {
-			e.data, e.held = old.data, true
-			return nil
-		}
-		e.data, err = readHeld(path)
-		e.held = err == nil
-	}
-	return nil
-}
-
-// readHeld reads a regular file of at most maxHeld bytes.
-func readHeld(path string) ([]byte, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, maxHeld+1))
-	if err == nil && len(b) > maxHeld {
-		err = errors.New("too large")
-	}
-	return b, err
-}
-
-// equal reports whether e and now are the same to every program.
-func (e *entry) equal(now *entry) bool {
-	switch {
-	case e.stamp.mode != now.stamp.mode:
-		return false
-	case e.stamp.mode.IsDir(), e.stamp.same(now.stamp):
-		return true
-	}
-	return e.held && now.held && e.link == now.link && bytes.Equal(e.data, now.data)
-}
-
 // end compares, restores, and returns the paths that it brought back to what
 // they were, sorted. An error names what could not be restored. It must be
 // called when nothing of the run is left, and can be called once.
@@ -232,9 +108,9 @@ func (c *watch) end() ([]string, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	defer c.allowed()
-	defer delete(w.live, c)
+	defer w.leave(c)
 	changes, now, gits, err := w.compare()
-	if err == nil && len(changes) > 0 { // of two at the same time only one takes back
+	if err == nil && len(changes)+len(w.linked) > 0 { // of two at the same time only one takes back
 		defer w.deeds.alone()()
 		changes, now, gits, err = w.compare()
 	}
@@ -261,14 +137,7 @@ func (w *watcher) compare() (changes []string, now map[string]*entry, gits []str
 		}
 	}
 	d := difference{before: w.base, now: now, known: w.gits, gits: gits, roots: w.roots, allowed: slices.Concat(own, allowed, w.deeds.allowed()), written: written,
-		byOthers: func(path string) bool {
-			for l := range w.live {
-				if !l.covers(path) {
-					return false
-				}
-			}
-			return true
-		}}
+		byOthers: w.covered}
 	changes = d.changes()
 	for _, path := range d.accepted {
 		w.accept(path, now[path])
@@ -276,15 +145,52 @@ func (w *watcher) compare() (changes []string, now map[string]*entry, gits []str
 			w.tell(path, now[path])
 		}
 	}
+	w.linked = d.linked
+	for _, path := range d.linked {
+		if w.base[path] == now[path] { // of which only this name will stay
+			e := *now[path]
+			e.stamp.names = 1
+			w.base[path] = &e
+		}
+	}
 	return changes, now, gits, nil
 }
 
-// accept makes e the state of path that later comparisons start from.
+// covered reports whether no command could write path since base was taken.
+func (w *watcher) covered(path string) bool {
+	if w.loose[path] {
+		return false
+	}
+	for l := range w.live {
+		if !l.covers(path) {
+			return false
+		}
+	}
+	return true
+}
+
+// leave ends what c could do. What it could write it may have given a name of its
+// own, which commands find that cannot write the file itself.
+func (w *watcher) leave(c *watch) {
+	delete(w.live, c)
+	if len(w.live) == 0 {
+		return
+	}
+	for path := range w.base {
+		if !w.loose[path] && !c.covers(path) {
+			w.loose[path] = true
+		}
+	}
+}
+
+// accept makes e the state of path that later comparisons start from. Its times
+// tell nothing of what comes: what runs may have the file open, or mapped.
 func (w *watcher) accept(path string, e *entry) {
 	if e == nil {
 		delete(w.base, path)
 		return
 	}
+	e.stamp.racy = true
 	w.base[path] = e
 }
 
@@ -314,5 +220,22 @@ func (w *watcher) undo(changes []string, now map[string]*entry) (restored []stri
 		}
 		restored = append(restored, path)
 	}
+	for _, path := range w.linked {
+		held := w.held()
+		i := slices.IndexFunc(held, func(r string) bool { return below([]string{r}, path) })
+		if i < 0 {
+			continue
+		}
+		rel, err := filepath.Rel(held[i], path)
+		if err == nil {
+			err = undoing{root: held[i]}.alone(rel, now[path])
+		}
+		if err != nil {
+			failed = errors.Join(failed, fmt.Errorf("protected path %s got another name, and has it: %w", path, err))
+			continue
+		}
+		restored = append(restored, path)
+	}
+	slices.Sort(restored)
 	return slices.DeleteFunc(restored, func(p string) bool { return slices.Contains(restored, filepath.Dir(p)) }), failed
 }
