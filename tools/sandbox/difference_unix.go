@@ -45,6 +45,8 @@ func (d *difference) changes() []string {
 			if now.linkedSince(was) && !below(d.allowed, p) {
 				d.linked = append(d.linked, p)
 			}
+		case now != nil && now.opaque && !below(d.allowed, p):
+			changed = append(changed, p)
 		case below(d.allowed, p), was == nil && d.mayAppear(p, now), now == nil && d.mayGo(p), was != nil && now != nil && (d.mayChange(p, was, now) || d.edited(p, was, now)):
 			d.accepted = append(d.accepted, p)
 			if now != nil && now.linkedSince(was) && !below(d.allowed, p) {

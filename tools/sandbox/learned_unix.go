@@ -48,7 +48,7 @@ func (d *deed) state(was, is *entry) *entry {
 		e.stamp.mode = d.Mode
 	case was != nil && was.stamp.mode.IsRegular():
 		e.stamp.mode = was.stamp.mode.Perm()
-	case is != nil && is.stamp.mode&^0o644 == 0: // as the umask has it
+	case is != nil && !is.opaque && is.stamp.mode&^0o644 == 0: // as the umask has it
 		e.stamp.mode = is.stamp.mode
 	default:
 		e.stamp.mode = 0o644

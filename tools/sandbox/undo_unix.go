@@ -6,90 +6,102 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
-	"syscall"
 )
 
 // undoing moves paths of one root. Everything is done below the root, so that a
 // link put in the way by another command of the session leads nowhere else.
 type undoing struct {
-	root, dir string
+	root  string
+	shelf *shelf
+	whole bool // what is moved out of the way stays there
+	// leftover says what was moved out of the way and not removed, and what was
+	// removed and not kept.
+	leftover error
 }
 
-// away moves rel to the quarantine.
-func (u undoing) away(rel string) error {
+// enter opens the directories above rel for writing, which a command may have
+// closed.
+func (u *undoing) enter(rel string) *passage {
+	pass := &passage{held: []string{u.root}}
+	pass.reach(filepath.Dir(filepath.Join(u.root, rel)), toWrite)
+	return pass
+}
+
+// take makes rel as it was; nil is nothing. It is now as is.
+func (u *undoing) take(rel string, was, is *entry) error {
+	pass := u.enter(rel)
+	defer pass.close()
 	root, err := os.OpenRoot(u.root)
 	if err != nil {
 		return err
 	}
 	defer root.Close()
-	if _, err := root.Lstat(rel); errors.Is(err, fs.ErrNotExist) {
+	stays := was != nil && is != nil && !is.opaque && was.stamp.mode.IsDir() && is.stamp.mode.IsDir()
+	u.whole = was != nil && was.stamp.mode.IsRegular() && !was.held // which nobody else can put back
+	if is != nil && !stays {
+		if err := u.away(root, rel); err != nil {
+			return err
+		}
+	}
+	if was == nil {
+		return nil
+	}
+	return u.back(root, rel, was)
+}
+
+// away takes what stands at rel from there: first to a name that nobody obeys,
+// then, as far as it is kept, to the quarantine. That it cannot be kept does not
+// stop that; that it cannot be removed is a leftover.
+func (u *undoing) away(root *os.Root, rel string) error {
+	if _, err := root.Lstat(rel); err != nil && absence(err) {
 		return nil // with a directory above it
 	}
-	to := filepath.Join(u.dir, strings.ReplaceAll(rel, "/", "%"))
-	if err := os.MkdirAll(u.dir, 0o700); err != nil {
-		return err
+	at := filepath.Join(filepath.Dir(rel), ".handrail-"+rand.Text())
+	renamed := root.Rename(rel, at) == nil
+	if !renamed {
+		at = rel
 	}
-	if err := copyOut(root, rel, to); err != nil {
-		return err
+	if renamed && u.whole {
+		u.leftover = errors.Join(u.leftover, fmt.Errorf("it is now at %s", filepath.Join(u.root, at)))
+		return nil
 	}
-	return root.RemoveAll(rel)
+	if err := u.keep(root, at, rel); err != nil {
+		u.leftover = errors.Join(u.leftover, fmt.Errorf("not all of it is in the quarantine: %w", err))
+	}
+	err := root.RemoveAll(at)
+	if err != nil {
+		loosen(root, at, 0)
+		err = root.RemoveAll(at)
+	}
+	if err != nil && renamed {
+		u.leftover = errors.Join(u.leftover, fmt.Errorf("it is now at %s and could not be removed: %w", filepath.Join(u.root, at), err))
+		return nil
+	}
+	return err
 }
 
-// copyOut copies what stands at rel for a person to look at: files, and links
-// as files that say whereto; without their modes.
-func copyOut(root *os.Root, rel, to string) error {
-	fi, err := root.Lstat(rel)
-	if err != nil {
-		return err
+// loosen lets the directories at and below rel be emptied.
+func loosen(root *os.Root, rel string, depth int) {
+	if fi, err := root.Lstat(rel); err != nil || !fi.IsDir() || depth > maxDepth {
+		return
 	}
-	switch mode := fi.Mode(); {
-	case mode.IsDir():
-		_ = root.Chmod(rel, mode.Perm()|0o700)
-		if err := os.Mkdir(to, 0o700); err != nil {
-			return err
+	_ = root.Chmod(rel, 0o700)
+	entries, _ := fs.ReadDir(root.FS(), filepath.ToSlash(rel))
+	for _, e := range entries {
+		if e.IsDir() {
+			loosen(root, filepath.Join(rel, e.Name()), depth+1)
 		}
-		names, err := fs.ReadDir(root.FS(), filepath.ToSlash(rel))
-		for _, n := range names {
-			err = errors.Join(err, copyOut(root, filepath.Join(rel, n.Name()), filepath.Join(to, n.Name())))
-		}
-		return err
-	case mode&fs.ModeSymlink != 0:
-		target, err := root.Readlink(rel)
-		return errors.Join(err, os.WriteFile(to, []byte("link to "+target+"\n"), 0o600))
-	case mode.IsRegular():
-		if fi.Size() > maxQuarantined {
-			return os.WriteFile(to, fmt.Appendf(nil, "%d bytes, too large to keep\n", fi.Size()), 0o600)
-		}
-		in, err := root.OpenFile(rel, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
-		if err != nil {
-			return os.WriteFile(to, []byte("unreadable\n"), 0o600)
-		}
-		defer in.Close()
-		out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-		if err != nil {
-			return err
-		}
-		_, err = io.Copy(out, io.LimitReader(in, maxQuarantined))
-		return errors.Join(err, out.Close())
 	}
-	return nil // a socket, a FIFO: nothing to keep
 }
 
-// maxQuarantined is the largest file that the quarantine keeps, in bytes.
-const maxQuarantined = 16 << 20
-
-// back makes rel again as it was.
-func (u undoing) back(rel string, was *entry) error {
-	root, err := os.OpenRoot(u.root)
-	if err != nil {
+// back makes rel again as it was, and the directories above it.
+func (u *undoing) back(root *os.Root, rel string, was *entry) error {
+	if err := u.parents(root, filepath.Dir(rel)); err != nil {
 		return err
 	}
-	defer root.Close()
 	mode := was.stamp.mode
 	switch {
 	case mode.IsDir():
@@ -112,16 +124,32 @@ func (u undoing) back(rel string, was *entry) error {
 	return errors.Join(err, f.Chmod(mode.Perm()), f.Close())
 }
 
+// parents makes sure that rel is a directory.
+func (u *undoing) parents(root *os.Root, rel string) error {
+	if fi, err := root.Stat(rel); err == nil && fi.IsDir() {
+		return nil
+	}
+	if err := u.parents(root, filepath.Dir(rel)); err != nil {
+		return err
+	}
+	if err := u.away(root, rel); err != nil {
+		return err
+	}
+	return root.Mkdir(rel, 0o755)
+}
+
 // alone makes rel a file of its own that is as e, so that its other names lead to
 // another.
-func (u undoing) alone(rel string, e *entry) error {
+func (u *undoing) alone(rel string, e *entry) error {
+	pass := u.enter(rel)
+	defer pass.close()
 	root, err := os.OpenRoot(u.root)
 	if err != nil {
 		return err
 	}
 	defer root.Close()
 	temp := filepath.Join(filepath.Dir(rel), ".handrail-"+rand.Text())
-	if err := u.back(temp, e); err != nil {
+	if err := u.back(root, temp, e); err != nil {
 		return err
 	}
 	if err := root.Rename(temp, rel); err != nil {

@@ -4,6 +4,7 @@ package sandbox
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -25,7 +26,9 @@ type listing struct {
 // scan walks workspaces for protected paths. It remembers listings, so that a
 // second look costs one lstat per directory.
 type scan struct {
-	seen map[string]*listing
+	seen   map[string]*listing
+	pass   *passage
+	failed error // what could not be listed in the last walks
 }
 
 // found is what one walk found. Paths are absolute.
@@ -48,11 +51,14 @@ func (s *scan) dir(path string, above []string, now time.Time, f *found, depth i
 		delete(s.seen, path)
 		return
 	}
+	s.pass.open(path, toRead)
 	l, ok := s.seen[path]
 	if st := stampOf(fi, now); !ok || !l.stamp.same(st) {
-		l = list(path, above)
-		l.stamp = st
-		s.seen[path] = l
+		entries, ok := s.entries(path)
+		l = list(entries, above)
+		if l.stamp = st; ok {
+			s.seen[path] = l
+		}
 	}
 	for _, n := range l.obeyed {
 		f.obeyed = append(f.obeyed, filepath.Join(path, n))
@@ -68,10 +74,20 @@ func (s *scan) dir(path string, above []string, now time.Time, f *found, depth i
 	}
 }
 
-// list reads the directory path, whose folded parts are above.
-func list(path string, above []string) *listing {
+// entries are those of the directory path. That it cannot be listed is remembered,
+// and it is listed again the next time.
+func (s *scan) entries(path string) (all []fs.DirEntry, ok bool) {
+	all, err := s.pass.list(path)
+	if err != nil && !absence(err) {
+		s.failed = errors.Join(s.failed, fmt.Errorf("look for protected files: %w", err))
+	}
+	return all, err == nil
+}
+
+// list is what is found among the entries of a directory, whose folded parts are
+// above.
+func list(entries []fs.DirEntry, above []string) *listing {
 	l := &listing{}
-	entries, _ := readDir(path)
 	var head, objects, refs bool
 	for _, e := range entries {
 		name, isDir := fold(e.Name()), e.IsDir()
@@ -108,6 +124,7 @@ func readDir(path string) ([]fs.DirEntry, error) {
 // git adds the git directory path and those of its submodules and work trees.
 func (s *scan) git(path string, now time.Time, f *found) {
 	f.gits = append(f.gits, path)
+	s.pass.open(path, toRead)
 	for _, sub := range []string{"modules", "worktrees"} {
 		s.gitsBelow(filepath.Join(path, sub), now, f, 0)
 	}
@@ -118,10 +135,11 @@ func (s *scan) gitsBelow(path string, now time.Time, f *found, depth int) {
 	if err != nil || !fi.IsDir() || depth > maxDepth {
 		return
 	}
+	s.pass.open(path, toRead)
 	l, ok := s.seen[path]
 	if st := stampOf(fi, now); !ok || !l.stamp.same(st) {
 		l = &listing{stamp: st}
-		entries, _ := readDir(path)
+		entries, ok := s.entries(path)
 		for _, e := range entries {
 			if fold(e.Name()) == "head" {
 				l.gits = []string{"."}
@@ -130,7 +148,9 @@ func (s *scan) gitsBelow(path string, now time.Time, f *found, depth int) {
 				l.dirs = append(l.dirs, e.Name())
 			}
 		}
-		s.seen[path] = l
+		if ok {
+			s.seen[path] = l
+		}
 	}
 	if len(l.gits) > 0 {
 		f.gits = append(f.gits, path)

@@ -4,12 +4,10 @@ package sandbox
 
 import (
 	"errors"
-	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
-	"time"
 )
 
 // watcher compares the protected paths of a session before and after each run,
@@ -19,6 +17,7 @@ type watcher struct {
 	quarantine string // a directory of the server's own, outside the workspaces
 	mounts     bool   // existing protected paths are mounted read-only for commands
 	deeds      Deeds
+	most       int // protected files that are compared
 
 	mu    sync.Mutex
 	scan  scan
@@ -31,7 +30,8 @@ type watcher struct {
 	seen  map[string]bool   // deeds that base has
 	loose map[string]bool   // what one that has ended since then could write
 
-	linked []string // what got a further name, as the last comparison found it
+	linked []string         // what got a further name, as the last comparison found it
+	owed   map[string]owing // what could not be taken back
 	count  int
 }
 
@@ -46,7 +46,7 @@ type watch struct {
 
 // newWatcher returns one that keeps its things in state.
 func newWatcher(state string) *watcher {
-	return &watcher{quarantine: filepath.Join(state, "quarantine"), deeds: DeedsOf(state), scan: scan{seen: map[string]*listing{}}, live: map[*watch]bool{}}
+	return &watcher{quarantine: filepath.Join(state, "quarantine"), deeds: DeedsOf(state), scan: scan{seen: map[string]*listing{}}, live: map[*watch]bool{}, owed: map[string]owing{}, most: maxEntries}
 }
 
 // begin remembers the protected paths as they are. An error says that nothing
@@ -72,9 +72,16 @@ func (w *watcher) begin(p *Policy) (*watch, error) {
 			w.named, fresh = append(w.named, path), append(fresh, path)
 		}
 	}
-	now, gits, err := w.look()
+	now, gits, err := w.look(false)
 	if err != nil {
 		return nil, err
+	}
+	if settled, err := w.settle(now); err != nil {
+		return nil, err
+	} else if settled {
+		if now, gits, err = w.look(false); err != nil {
+			return nil, err
+		}
 	}
 	if len(w.live) == 0 {
 		w.base, w.gits = now, gits
@@ -118,14 +125,16 @@ func (c *watch) end() ([]string, error) {
 		return nil, err
 	}
 	w.gits = gits
-	return w.undo(changes, now)
+	unlisted := w.scan.failed
+	restored, err := w.undo(changes, now)
+	return restored, errors.Join(unlisted, err)
 }
 
 // compare returns what must be taken back, and how it is now; what may stay
 // becomes the state that later comparisons start from.
 func (w *watcher) compare() (changes []string, now map[string]*entry, gits []string, err error) {
 	allowed := w.deeds.allowed()
-	if now, gits, err = w.look(); err != nil {
+	if now, gits, err = w.look(true); err != nil {
 		return nil, nil, nil, err
 	}
 	w.learn(now, gits)
@@ -192,50 +201,4 @@ func (w *watcher) accept(path string, e *entry) {
 	}
 	e.stamp.racy = true
 	w.base[path] = e
-}
-
-// undo takes the changed paths back, outermost first.
-func (w *watcher) undo(changes []string, now map[string]*entry) (restored []string, failed error) {
-	w.count++
-	dir := filepath.Join(w.quarantine, fmt.Sprintf("%s-%d", time.Now().UTC().Format("20060102T150405.000000000"), w.count))
-	for _, path := range changes {
-		held := w.held()
-		i := slices.IndexFunc(held, func(r string) bool { return below([]string{r}, path) })
-		if i < 0 {
-			continue
-		}
-		u := undoing{root: held[i], dir: dir}
-		rel, err := filepath.Rel(u.root, path)
-		was := w.base[path]
-		stays := was != nil && now[path] != nil && was.stamp.mode.IsDir() && now[path].stamp.mode.IsDir()
-		if err == nil && now[path] != nil && !stays {
-			err = u.away(rel)
-		}
-		if err == nil && was != nil {
-			err = u.back(rel, was)
-		}
-		if err != nil {
-			failed = errors.Join(failed, fmt.Errorf("protected path %s was changed and is not as it was: %w", path, err))
-			continue
-		}
-		restored = append(restored, path)
-	}
-	for _, path := range w.linked {
-		held := w.held()
-		i := slices.IndexFunc(held, func(r string) bool { return below([]string{r}, path) })
-		if i < 0 {
-			continue
-		}
-		rel, err := filepath.Rel(held[i], path)
-		if err == nil {
-			err = undoing{root: held[i]}.alone(rel, now[path])
-		}
-		if err != nil {
-			failed = errors.Join(failed, fmt.Errorf("protected path %s got another name, and has it: %w", path, err))
-			continue
-		}
-		restored = append(restored, path)
-	}
-	slices.Sort(restored)
-	return slices.DeleteFunc(restored, func(p string) bool { return slices.Contains(restored, filepath.Dir(p)) }), failed
 }
