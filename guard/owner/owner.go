@@ -62,6 +62,23 @@ func Foreign(path string, uid int) error {
 	return fmt.Errorf("%s belongs to %s, not to you; run this as %s: `sudo -u %s HOME=%s handrail ...`", path, u.Username, u.Username, u.Username, u.HomeDir)
 }
 
+// User is the Unix user as whom the process goes on, which a process that root
+// started may have changed; of one without an entry, what the environment says.
+func User() (*user.User, error) {
+	u, err := user.Current() // as it was when that was asked first
+	uid := strconv.Itoa(os.Getuid())
+	if err == nil && u.Uid == uid {
+		return u, nil
+	}
+	if u, err = user.LookupId(uid); err == nil {
+		return u, nil
+	}
+	if name, home := os.Getenv("USER"), os.Getenv("HOME"); name != "" && home != "" {
+		return &user.User{Uid: uid, Gid: strconv.Itoa(os.Getgid()), Username: name, HomeDir: home}, nil
+	}
+	return nil, err
+}
+
 // Of is the user to whom a file belongs, or -1.
 func Of(info fs.FileInfo) int {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {

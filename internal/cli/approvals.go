@@ -7,13 +7,13 @@ import (
 	"io"
 	"maps"
 	"os"
-	"os/user"
 	"slices"
 	"strings"
 	"time"
 
 	"handrail/elicit"
 	"handrail/guard/audit"
+	"handrail/guard/owner"
 	"handrail/guard/text"
 	"handrail/internal/config"
 	"handrail/internal/store"
@@ -65,7 +65,7 @@ func openDesk(c *config.Config, err error) (*desk, error) {
 		return nil, err
 	}
 	d := &desk{store: st, log: log, by: "somebody", principals: slices.Sorted(maps.Keys(c.Principals))}
-	if u, err := user.Current(); err == nil {
+	if u, err := owner.User(); err == nil {
 		d.by = u.Username
 	}
 	if by := os.Getenv(byVariable); by != "" {

@@ -11,6 +11,7 @@ import (
 	"maps"
 	"net"
 	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
@@ -18,6 +19,7 @@ import (
 	"syscall"
 	"time"
 
+	"handrail/guard/owner"
 	"handrail/internal/config"
 	"handrail/mcpserver/link"
 )
@@ -65,6 +67,9 @@ func (s streams) keep(ctx context.Context, c *config.Config, o serving) error {
 	if err := k.check(ctx); err != nil {
 		return err
 	}
+	if err := ownPlace(o.address(c)); err != nil {
+		return err
+	}
 	l, shown, err := listen(o.address(c))
 	if err != nil {
 		return err
@@ -74,6 +79,24 @@ func (s streams) keep(ctx context.Context, c *config.Config, o serving) error {
 		return err
 	}
 	return k.run(ctx)
+}
+
+// ownPlace refuses a socket in a directory in which another user could put something
+// in its place: root makes files there.
+func ownPlace(address string) error {
+	path, ok := strings.CutPrefix(address, "unix:")
+	if !ok {
+		return nil
+	}
+	dir := filepath.Dir(path)
+	info, err := os.Stat(dir)
+	if err == nil {
+		err = owner.Check(dir, info)
+	}
+	if err != nil {
+		return fmt.Errorf("the directory of the socket must be root's alone: %w", err)
+	}
+	return nil
 }
 
 // check asks every principal's user whether it can be served, and of each kind of
@@ -111,7 +134,7 @@ func (k *keeper) check(ctx context.Context) error {
 // open starts the front with the listener.
 func (k *keeper) open(l net.Listener, shown string) error {
 	if u, ok := l.(*socket); ok {
-		if err := os.Chown(u.path, int(k.account.UID), int(k.account.GID)); err != nil {
+		if err := os.Lchown(u.path, int(k.account.UID), int(k.account.GID)); err != nil {
 			return err
 		}
 	}
@@ -129,7 +152,7 @@ func (k *keeper) open(l net.Listener, shown string) error {
 		return err
 	}
 	cmd := k.command(partFront, "", k.account, "--listen", k.o.address(k.c), "--shown", shown)
-	cmd.Stdout, cmd.ExtraFiles = k.s.stdout, []*os.File{theirs, file}
+	cmd.Stdout, cmd.ExtraFiles = &relay{to: k.s.stdout}, []*os.File{theirs, file}
 	if k.front, err = k.start(cmd, ""); err != nil {
 		return err
 	}
@@ -169,7 +192,7 @@ func (k *keeper) run(ctx context.Context) error {
 	done, hurry := ctx.Done(), k.o.hurry
 	for len(k.alive) > 0 {
 		select {
-		case <-hurry: // the parts hear the second signal too
+		case <-hurry:
 			hurry = nil
 			k.signal(syscall.SIGTERM)
 		case <-done:

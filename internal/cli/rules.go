@@ -47,7 +47,7 @@ func showRules(s streams, args []string) (int, error) {
 		}
 		for _, g := range guards {
 			if g.ID == rest[0] {
-				fmt.Fprintf(s.stdout, "%s  (%s)\n%s\n\n%s\n", g.ID, owner(g), text.Visible(g.File), wrap(text.Visible(g.Doc()), 80))
+				fmt.Fprintf(s.stdout, "%s  (%s)\n%s\n\n%s\n", g.ID, ownerOf(g), text.Visible(g.File), wrap(text.Visible(g.Doc()), 80))
 				return 0, nil
 			}
 			ids = append(ids, g.ID)
@@ -59,13 +59,13 @@ func showRules(s streams, args []string) (int, error) {
 		fmt.Fprintf(tw, "%s\t%s\t%s\n", r.ID, standing(r, i >= len(j.Rules)), sentence(r.Doc))
 	}
 	for _, g := range guards {
-		fmt.Fprintf(tw, "%s\t%s\t%s\n", g.ID, owner(g), text.Visible(g.File)+": "+sentence(text.Visible(g.Doc())))
+		fmt.Fprintf(tw, "%s\t%s\t%s\n", g.ID, ownerOf(g), text.Visible(g.File)+": "+sentence(text.Visible(g.Doc())))
 	}
 	return 0, tw.Flush()
 }
 
-// owner says whose guard it is, and what it may do.
-func owner(g *plugin.Guard) string {
+// ownerOf says whose guard it is, and what it may do.
+func ownerOf(g *plugin.Guard) string {
 	switch {
 	case g.Off:
 		return "off"

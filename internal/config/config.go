@@ -7,13 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/user"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"handrail/guard"
+	"handrail/guard/owner"
 	"handrail/guard/plugin"
 	"handrail/skills"
 )
@@ -88,7 +88,7 @@ type Config struct {
 // environment: HOME and the XDG directories.
 func Default() (*Config, error) {
 	home, err := os.UserHomeDir()
-	if u, lookup := user.Current(); err != nil && lookup == nil { // a client may start us without HOME
+	if u, lookup := owner.User(); err != nil && lookup == nil { // a client may start us without HOME
 		home, err = u.HomeDir, nil
 	}
 	if err != nil || !filepath.IsAbs(home) {

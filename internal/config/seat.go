@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"os/user"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -167,7 +166,7 @@ func (c *Config) unixHome() string {
 	if c.homes == "" {
 		return ""
 	}
-	u, err := user.Current()
+	u, err := owner.User()
 	if err != nil || !filepath.IsAbs(u.HomeDir) {
 		return ""
 	}

@@ -3,10 +3,10 @@ package config
 import (
 	"fmt"
 	"os"
-	"os/user"
 	"path/filepath"
 	"slices"
 
+	"handrail/guard/owner"
 	"handrail/guard/plugin"
 	"handrail/skills"
 	"handrail/tools/place"
@@ -103,7 +103,7 @@ func (c *Config) basis() []basis {
 // usual reports whether a path is below the user's home directory where it would
 // be whatever the environment says.
 func usual(path string) bool {
-	u, err := user.Current()
+	u, err := owner.User()
 	if err != nil || !filepath.IsAbs(u.HomeDir) {
 		return false
 	}
@@ -119,7 +119,7 @@ func usual(path string) bool {
 // user's home directory as the machine knows it; empty where there is none.
 func (c *Config) repository(root string) (tree string) {
 	home := c.Home
-	if u, err := user.Current(); err == nil && filepath.IsAbs(u.HomeDir) { // HOME may be the repository's
+	if u, err := owner.User(); err == nil && filepath.IsAbs(u.HomeDir) { // HOME may be the repository's
 		home = resolved(u.HomeDir)
 	}
 	for dir := root; dir != filepath.Dir(dir) && !within(home, dir); dir = filepath.Dir(dir) {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
+	"strconv"
 	"strings"
 )
 
@@ -16,7 +17,7 @@ func Homes() []string {
 	if h, err := os.UserHomeDir(); err == nil && filepath.IsAbs(h) {
 		homes = append(homes, h)
 	}
-	if u, err := user.Current(); err == nil && filepath.IsAbs(u.HomeDir) {
+	if u, err := user.LookupId(strconv.Itoa(os.Getuid())); err == nil && filepath.IsAbs(u.HomeDir) {
 		homes = append(homes, u.HomeDir)
 	}
 	return homes
