@@ -2,6 +2,7 @@ package mcpserver
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -16,7 +17,9 @@ import (
 type Forward struct {
 	proxy   *httputil.ReverseProxy
 	running atomic.Int64
-	used    users // credentials
+	used    users        // credentials
+	telling users        // credentials of which is told
+	closing *atomic.Bool // of the Host; may be nil
 	log     *slog.Logger
 }
 
@@ -26,7 +29,8 @@ func NewForward(dial func(context.Context) (net.Conn, error), log *slog.Logger) 
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	return &Forward{log: log, proxy: &httputil.ReverseProxy{
+	f := &Forward{log: log}
+	f.proxy = &httputil.ReverseProxy{
 		FlushInterval: -1, // nothing waits
 		ErrorLog:      slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 		Transport: &http.Transport{
@@ -35,7 +39,7 @@ func NewForward(dial func(context.Context) (net.Conn, error), log *slog.Logger) 
 			DisableCompression: true,
 		},
 		Rewrite: func(r *httputil.ProxyRequest) {
-			r.Out.URL.Scheme, r.Out.URL.Host = "http", "principal"
+			r.Out.URL.Scheme, r.Out.URL.Host, r.Out.URL.RawPath = "http", "principal", ""
 			r.Out.Host = r.In.Host
 			r.Out.Header = passed(r.Out.Header, "Content-Type", "Accept", "Origin", "Last-Event-Id", "User-Agent")
 			if name := credentialOf(r.In.Context()); name != "" {
@@ -43,17 +47,55 @@ func NewForward(dial func(context.Context) (net.Conn, error), log *slog.Logger) 
 			}
 		},
 		ModifyResponse: func(r *http.Response) error {
-			r.Header = passed(r.Header, "Content-Type", "Cache-Control", "X-Accel-Buffering", "Allow")
+			if r.StatusCode < 200 { // it would have the connection to itself
+				return fmt.Errorf("the process of the principal answers with %d", r.StatusCode)
+			}
+			r.Header, r.Trailer = passed(r.Header, "Content-Type", "Cache-Control", "X-Accel-Buffering", "Allow"), nil
+			r.Header.Set("X-Content-Type-Options", "nosniff")
 			return nil
 		},
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
+			if f.closing != nil && f.closing.Load() {
+				http.Error(w, errClosing.Error(), http.StatusServiceUnavailable)
+				return
+			}
 			if r.Context().Err() == nil {
 				log.Error("a request could not be forwarded", "path", r.URL.Path, "err", err)
 			}
 			http.Error(w, "the process that serves you ended or could not be started, and what ran in it has ended too: open a new session", http.StatusBadGateway)
 		},
-	}}
+	}
+	return f
 }
+
+// answer is what the proxy writes to: an answer and nothing before or after it.
+// There is no way from it to the connection.
+type answer struct {
+	w     http.ResponseWriter
+	begun bool
+}
+
+// Header is the header of the answer; after that has begun, nothing of it counts.
+func (a *answer) Header() http.Header {
+	if a.begun {
+		return http.Header{}
+	}
+	return a.w.Header()
+}
+
+func (a *answer) WriteHeader(status int) {
+	if status >= 200 {
+		a.begun = true
+		a.w.WriteHeader(status)
+	}
+}
+
+func (a *answer) Write(b []byte) (int, error) {
+	a.begun = true
+	return a.w.Write(b)
+}
+
+func (a *answer) FlushError() error { return http.NewResponseController(a.w).Flush() }
 
 // passed are the headers that the other side is to see: those named, and MCP's
 // own. Credentials, cookies and what proxies add stay behind, whatever they are
@@ -79,7 +121,7 @@ func (f *Forward) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer f.running.Add(-1)
 	f.used.add(credentialOf(r.Context()))
 	heldBy(r.Context()).keep(func() bool { return true }) // the other process says what waits and what runs
-	f.proxy.ServeHTTP(w, r)
+	f.proxy.ServeHTTP(&answer{w: w}, r)
 }
 
 // Running is how many requests are under way, streams too.

@@ -32,7 +32,7 @@ func (h *Host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}()
 	if h.Front && r.URL.Path == entrusted {
-		h.hear(r)
+		h.hear(w, r)
 		return
 	}
 	w.Header().Set("X-Content-Type-Options", "nosniff")

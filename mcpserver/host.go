@@ -26,8 +26,8 @@ type Tenant struct {
 }
 
 func (t *Tenant) handler() http.Handler {
-	if t.Server == nil {
-		return t.Forward
+	if f := t.Forward; t.Server == nil {
+		return routes(f.ServeHTTP, f.ServeHTTP, f.ServeHTTP)
 	}
 	return t.Server.Handler()
 }
@@ -235,6 +235,8 @@ func (h *Host) of(principal string) (http.Handler, error) {
 		}
 		if opened.Server != nil {
 			opened.Server.closing = &h.closing
+		} else {
+			opened.Forward.closing = &h.closing
 		}
 		t.Tenant, t.mux = opened, opened.handler()
 	}
@@ -271,10 +273,16 @@ func (h *Host) servers() (list []*Tenant) {
 // Handler serves the principal of s: /mcp, /sse and /message. Who may reach it
 // is for the caller to see to (see Host).
 func (s *Server) Handler() http.Handler {
+	return routes(s.visit, s.stream, s.post)
+}
+
+// routes are all the paths of a principal: nothing else gets to a Server, or to the
+// process that has it.
+func routes(mcp, sse, message http.HandlerFunc) http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("/mcp", s.visit)
-	mux.HandleFunc("GET /sse", s.stream)
-	mux.HandleFunc("POST /message", s.post)
+	mux.HandleFunc("/mcp", mcp)
+	mux.HandleFunc("GET /sse", sse)
+	mux.HandleFunc("POST /message", message)
 	return mux
 }
 

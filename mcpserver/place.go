@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -28,15 +29,36 @@ const (
 // Serve gives places of the queue to another process, which serves one
 // principal: each connection that it opens is a call that waits, and then runs,
 // until it is closed. So a process that dies gives back what it had. It returns
-// when the listener fails.
+// when the listener fails. A process that opens more than it can have calls is told
+// that there is no place: it takes no descriptors of this one.
 func (q *Queue) Serve(l net.Listener, principal string) error {
+	var attended atomic.Int64
 	for {
 		c, err := l.Accept()
 		if err != nil {
 			return err
 		}
-		go q.attend(c, principal)
+		if attended.Load() > int64(2*q.Each+q.Waiting) { // twice: some were just closed
+			_ = say(c, placeFull)
+			c.Close()
+			continue
+		}
+		attended.Add(1)
+		go func() {
+			defer attended.Add(-1)
+			q.attend(c, principal)
+		}()
 	}
+}
+
+// say says one byte, to somebody who may not want to hear it: there is room for it
+// in every socket that nobody filled.
+func say(c net.Conn, what byte) error {
+	if err := c.SetWriteDeadline(time.Now().Add(time.Second)); err != nil {
+		return err
+	}
+	_, err := c.Write([]byte{what})
+	return err
 }
 
 func (q *Queue) attend(c net.Conn, principal string) {
@@ -50,7 +72,7 @@ func (q *Queue) attend(c net.Conn, principal string) {
 	waited, err := q.Enter(ctx, principal)
 	switch {
 	case errors.Is(err, ErrFull):
-		_, _ = c.Write([]byte{placeFull})
+		_ = say(c, placeFull)
 		return
 	case err != nil:
 		return
@@ -60,7 +82,7 @@ func (q *Queue) attend(c net.Conn, principal string) {
 	if waited {
 		said = placeWaited
 	}
-	if _, err := c.Write([]byte{said}); err == nil {
+	if say(c, said) == nil {
 		<-ctx.Done()
 	}
 }

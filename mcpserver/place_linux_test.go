@@ -1,13 +1,16 @@
 package mcpserver
 
 import (
+	"bufio"
 	"context"
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"testing"
+	"time"
 
 	"handrail/mcpserver/link"
 )
@@ -131,5 +134,82 @@ func TestForward(t *testing.T) {
 	}
 	if n := f.Running(); n != 0 {
 		t.Errorf("%d requests are under way", n)
+	}
+}
+
+// The process of a principal says what its answer is, and has no more of the
+// client's connection: no protocol of its own, nothing before the answer, nothing
+// after it.
+func TestForwardIsAnAnswer(t *testing.T) {
+	for what, raw := range map[string]string{
+		"another protocol": "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: own\r\n\r\nHTTP/1.1 200 OK\r\n\r\n",
+		"hints before":     "HTTP/1.1 103 Early Hints\r\nSet-Cookie: a=b\r\nLink: </x>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok",
+		"words after":      "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: Set-Cookie\r\n\r\n2\r\nok\r\n0\r\nSet-Cookie: a=b\r\n\r\n",
+	} {
+		f := NewForward(func(context.Context) (net.Conn, error) {
+			c, worker := net.Pipe()
+			go func() {
+				defer worker.Close()
+				if _, err := http.ReadRequest(bufio.NewReader(worker)); err == nil {
+					_, _ = io.WriteString(worker, raw)
+				}
+			}()
+			return c, nil
+		}, nil)
+		front := httptest.NewServer(f)
+		c, err := net.Dial("tcp", front.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(c, "GET /mcp HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: own\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		want := http.StatusOK
+		if what == "another protocol" {
+			want = http.StatusBadGateway
+		}
+		res, err := http.ReadResponse(bufio.NewReader(c), nil)
+		if err != nil || res.StatusCode != want || res.Header.Get("X-Content-Type-Options") != "nosniff" {
+			t.Errorf("%s: %v, %v", what, res, err)
+			continue
+		}
+		said, err := io.ReadAll(res.Body)
+		if err != nil || want == http.StatusOK && string(said) != "ok" || len(res.Header["Set-Cookie"])+len(res.Trailer) > 0 {
+			t.Errorf("%s: %q, %v, %v, %v", what, said, err, res.Header, res.Trailer)
+		}
+		c.Close()
+		front.Close()
+	}
+}
+
+// A process that opens what it has no calls for is told so, and takes no
+// descriptors.
+func TestQueueOfAGreedyProcess(t *testing.T) {
+	q := &Queue{All: 2, Each: 1, Waiting: 2}
+	r, _ := remote(t, q, "a")
+	var open []net.Conn
+	defer func() {
+		for _, c := range open {
+			c.Close()
+		}
+	}()
+	for range 50 {
+		c, err := r.Dial()
+		if err != nil {
+			t.Fatal(err)
+		}
+		open = append(open, c)
+	}
+	for _, c := range open[5:] {
+		if err := c.SetReadDeadline(time.Now().Add(patience)); err != nil {
+			t.Fatal(err)
+		}
+		said := make([]byte, 2)
+		if n, err := c.Read(said); err != nil || n != 1 || said[0] != placeFull {
+			t.Fatalf("%q, %v", said[:n], err)
+		}
+		if _, err := c.Read(said); !errors.Is(err, io.EOF) {
+			t.Fatalf("it is open still: %v", err)
+		}
 	}
 }

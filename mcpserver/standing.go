@@ -142,6 +142,15 @@ func (s *standing) lapse(name string) {
 	}
 }
 
+// lapsed notes that a credential, which is renewed, has come to its time.
+func (s *standing) lapsed(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c := s.known[name]; c != nil {
+		c.Ends, c.Renewed = time.Now(), true
+	}
+}
+
 func (s *standing) holds(name string) (open []*hold) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -174,14 +183,29 @@ type users struct {
 }
 
 func (u *users) add(name string) {
+	if name != "" {
+		u.first(name)
+	}
+}
+
+// first adds one and reports whether it was not there.
+func (u *users) first(name string) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if name != "" {
-		if u.names == nil {
-			u.names = map[string]bool{}
-		}
-		u.names[name] = true
+	if u.names[name] {
+		return false
 	}
+	if u.names == nil {
+		u.names = map[string]bool{}
+	}
+	u.names[name] = true
+	return true
+}
+
+func (u *users) has(name string) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.names[name]
 }
 
 // drop takes one out and reports whether it was the last.

@@ -59,7 +59,7 @@ func (h *hosting) work(ctx context.Context, o serving) error {
 	}
 	h.queue = &mcpserver.RemoteQueue{Dial: end.Dial}
 	l := c.HTTP.Limits
-	h.host = &mcpserver.Host{Names: c.HTTP.Names, Origins: c.HTTP.Origins, MaxBody: int64(l.Body) << 20, Farewell: l.Farewell, Log: o.log, Open: h.open, Front: true,
+	h.host = &mcpserver.Host{Names: c.HTTP.Names, Origins: c.HTTP.Origins, MaxBody: int64(l.Body) << 20, Farewell: l.Farewell, Hurry: o.hurry, Log: o.log, Open: h.open, Front: true,
 		Authenticate: func(r *http.Request) (auth.Caller, error) { // only the front can send
 			return auth.Caller{Principal: o.principal, Credential: r.Header.Get(mcpserver.CredentialHeader)}, nil
 		}}
@@ -77,6 +77,7 @@ func notKept(err error) error {
 // front is the process that speaks with clients.
 type front struct {
 	names []string // of the principals, by number
+	users map[string]config.Account
 	log   *slog.Logger
 	queue *mcpserver.Queue
 
@@ -97,7 +98,11 @@ func (s streams) front(ctx context.Context, c *config.Config, o serving) error {
 	if u, ok := l.(*net.UnixListener); ok {
 		u.SetUnlinkOnClose(false) // the keeper does
 	}
-	f := &front{names: slices.Sorted(maps.Keys(c.Principals)), log: o.log, keeper: keeper}
+	_, users, err := c.Accounts()
+	if err != nil {
+		return errors.Join(err, l.Close())
+	}
+	f := &front{names: slices.Sorted(maps.Keys(c.Principals)), users: users, log: o.log, keeper: keeper}
 	c.Sit("")
 	o.listener, o.over = l, f.over
 	return s.serveHTTP(ctx, c, o)
@@ -139,7 +144,7 @@ func (f *front) start(principal string) (*link.Link, error) {
 		end.Close()
 		return nil, fmt.Errorf("the keeper started %s in the place of %s: the configuration has changed; start the server anew", said, principal)
 	}
-	return link.New(end, -1)
+	return link.New(end, int(f.users[principal].UID))
 }
 
 // way is the way to a principal's worker, for as long as that lives.
@@ -155,6 +160,9 @@ type way struct {
 func (w *way) dial(ctx context.Context) (net.Conn, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if err := ctx.Err(); err != nil { // who wanted it has gone
+		return nil, err
+	}
 	for again := false; ; again = true {
 		if w.link == nil {
 			l, err := w.front.start(w.principal)

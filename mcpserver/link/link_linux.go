@@ -130,6 +130,11 @@ func (l *Link) Accept() (net.Conn, error) {
 }
 
 func (l *Link) take(f *os.File) (net.Conn, error) {
+	for option, want := range map[int]int{syscall.SO_DOMAIN: syscall.AF_UNIX, syscall.SO_TYPE: syscall.SOCK_STREAM, syscall.SO_ACCEPTCONN: 0} {
+		if is, err := syscall.GetsockoptInt(int(f.Fd()), syscall.SOL_SOCKET, option); err != nil || is != want {
+			return nil, errors.Join(errors.New("this is no connection of a link"), err)
+		}
+	}
 	made, err := syscall.GetsockoptUcred(int(f.Fd()), syscall.SOL_SOCKET, syscall.SO_PEERCRED)
 	if err != nil {
 		return nil, err

@@ -3,6 +3,7 @@ package link
 import (
 	"errors"
 	"io"
+	"net"
 	"os"
 	"testing"
 )
@@ -101,5 +102,51 @@ func TestSend(t *testing.T) {
 	}
 	if text, f, err := other.Receive(); err != nil || len(text) != maxText || f != nil {
 		t.Error(len(text), f, err)
+	}
+}
+
+// What is no connection is not taken, and what comes after it is.
+func TestLinkTakesConnections(t *testing.T) {
+	one, other := ends(t, os.Getuid(), os.Getuid())
+	file, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	tcp, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tcp.Close()
+	listener, err := tcp.(*net.TCPListener).File()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	packets, _, err := Pair()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer packets.Close()
+	for _, f := range []*os.File{file, listener, packets} {
+		if err := other.Send("c", f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mine, err := other.Dial()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mine.Close()
+	theirs, err := one.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer theirs.Close()
+	if _, err := mine.Write([]byte("w")); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := theirs.Read(make([]byte, 1)); n != 1 || err != nil {
+		t.Errorf("another connection was taken: %v", err)
 	}
 }
