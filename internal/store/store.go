@@ -220,6 +220,9 @@ func (s *Store) fault(err error) error {
 func (s *Store) look(ctx context.Context, f func(*tx) error) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
+	if err := s.there(); err != nil {
+		return s.fault(err)
+	}
 	return s.fault(s.patient(ctx, func(ctx context.Context) error { return f(&tx{s.db, ctx, s.pg}) }))
 }
 
