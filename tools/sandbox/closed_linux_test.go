@@ -33,7 +33,7 @@ func TestCannotBeLookedAt(t *testing.T) {
 		"EACCES new git":       `git init -q sub; git -C sub config core.fsmonitor evil; chmod 311 sub`,
 		"EACCES git inside":    `git init -q sub; git -C sub config core.fsmonitor evil; chmod 000 sub/.git`,
 		"too many":             `mkdir .claude; cd .claude; exec /usr/bin/python3 -c "for i in range(300): open(str(i),'w').close()"`,
-		"too many among those": `cd deep/.vscode; exec /usr/bin/python3 -c "for i in range(300): open(str(i),'w').close()"`,
+		"too many among those": `cd deep/.claude; exec /usr/bin/python3 -c "for i in range(300): open(str(i),'w').close()"`,
 		"too many directories": `exec /usr/bin/python3 -c "
 import os
 for i in range(10): os.makedirs('.claude/%d'%i)
@@ -46,7 +46,7 @@ for i in range(300): open('.claude/%d/%d'%(i%10,i),'w').close()"`,
 					p.sb.(*watched).watcher.most = 200
 				}
 				p.repository(t)
-				plant(t, filepath.Join(p.root, "deep/.vscode/tasks.json"), "{}")
+				plant(t, filepath.Join(p.root, "deep/.claude/settings.json"), "{}")
 				mine := filepath.Join(p.root, "mine") // closed by the user
 				if err := os.Mkdir(mine, 0); err != nil {
 					t.Fatal(err)
