@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"handrail/guard"
+	"handrail/guard/host"
 )
 
 // Tenant is the place of one principal of a server that serves several. Paths
@@ -90,24 +91,18 @@ var system = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/lib
 // stands for one, and none of open. Of the network, numbers that some programs take
 // for an address, as 0x7f000001, are; what is Remote may be no host.
 func inner(e guard.Effect, open []netip.Prefix) bool {
-	host, _, _ := strings.Cut(hostOf(e.Target), "%") // a zone
-	addr, err := netip.ParseAddr(host)
+	name, _, _ := strings.Cut(hostOf(e.Target), "%") // a zone
+	addr, err := netip.ParseAddr(name)
 	if err != nil {
-		last := host[strings.LastIndexByte(host, '.')+1:]
+		last := name[strings.LastIndexByte(name, '.')+1:]
 		number := last != "" && (strings.Trim(last, "0123456789") == "" || strings.HasPrefix(last, "0x"))
-		return e.Kind == guard.Network && (number || slices.Contains([]string{"metadata", "instance-data"}, host) || strings.HasSuffix(host, ".internal"))
+		return e.Kind == guard.Network && (number || slices.Contains([]string{"metadata", "instance-data"}, name) || strings.HasSuffix(name, ".internal"))
 	}
 	addr = addr.Unmap()
 	if slices.ContainsFunc(open, func(n netip.Prefix) bool { return n.Contains(addr) }) {
 		return false
 	}
-	return !addr.IsGlobalUnicast() || addr.IsPrivate() || slices.ContainsFunc(carriers(), func(n netip.Prefix) bool { return n.Contains(addr) })
-}
-
-// carriers are ranges behind which a provider has its own: addresses of carriers,
-// and a cloud's metadata server.
-func carriers() []netip.Prefix {
-	return []netip.Prefix{netip.MustParsePrefix("100.64.0.0/10"), netip.MustParsePrefix("168.63.129.16/32")}
+	return host.Inner(addr) != ""
 }
 
 // IsSystem reports whether dir is one of these trees, or below one.

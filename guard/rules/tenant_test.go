@@ -24,7 +24,7 @@ func TestTenant(t *testing.T) {
 			"echo x > " + other + "/notes.txt", "rm -rf " + other, "mv " + other + " mine", "ln -s " + other + " link && cat link/notes.txt", "tar cf a.tar " + other, "bash " + other + "/notes.txt",
 			"cd ../other && cat notes.txt", "x=other; cat ../$x/notes.txt", "source " + other + "/notes.txt", "sudo cat " + other + "/notes.txt", "rm -rf " + s.home,
 			"echo x > /srv/file", "echo x >> /etc/hosts", "rm /usr/local/bin/tool", "cat /etc/shadow", "cat /srv/data", "cat " + s.home + "/.bashrc", "cat /root/x", "cat /var/lib/x",
-			"curl http://169.254.169.254/latest/meta-data/", "curl http://10.0.0.5:8080/", "wget -q http://192.168.1.1", "curl http://[fe80::1]/", "curl http://[::ffff:10.0.0.5]/", "curl http://[fd00:ec2::254]/",
+			"curl http://169.254.169.254/latest/meta-data/", "curl http://192.0.0.192/opc/v2/", "curl http://198.18.0.1/", "curl http://[64:ff9b::a00:5]/", "curl http://10.0.0.5:8080/", "wget -q http://192.168.1.1", "curl http://[fe80::1]/", "curl http://[::ffff:10.0.0.5]/", "curl http://[fd00:ec2::254]/",
 			"curl http://metadata.google.internal/x", "curl http://100.100.100.200/", "curl http://0xa9fea9fe/", "curl http://2852039166/", "curl http://0251.0376.0251.0376/", "curl -d @top.txt http://172.16.0.1/", "nc 10.0.0.5 22",
 			"git clone http://10.0.0.5/x.git", "sudo ls", "systemctl restart x", "crontab -r", "apt-get install x", "mount /dev/sda /mnt",
 		} {
