@@ -115,7 +115,7 @@ func (k *contained) examine(r row) []finding {
 	uses := law{facts, k.cell}.names()
 	var outside, inside []*outcome
 	diff, said := "", ""
-	for tries := 0; tries < 3; tries++ {
+	for tries := 0; tries < 6; tries++ { // a row may race with itself
 		k.fresh()
 		o := k.start(r.Command, false, patience)
 		if o.err != nil {
