@@ -32,14 +32,20 @@ var (
 	nat64  = netip.MustParsePrefix("64:ff9b::/96")
 )
 
-// Inner says why an address belongs to no host of the public network, or is empty.
-// One that carries an IPv4 address (NAT64) is what that is; one that IPv6 writes
-// as IPv4 is to be unmapped before.
-func Inner(a netip.Addr) string {
+// Plain is the IPv4 address that one of IPv6 stands for (mapped, or by NAT64), or
+// the address itself.
+func Plain(a netip.Addr) netip.Addr {
+	a = a.Unmap()
 	if nat64.Contains(a) {
 		b := a.As16()
-		return Inner(netip.AddrFrom4([4]byte(b[12:])))
+		return netip.AddrFrom4([4]byte(b[12:]))
 	}
+	return a
+}
+
+// Inner says why an address belongs to no host of the public network, or is empty.
+func Inner(a netip.Addr) string {
+	a = Plain(a)
 	switch {
 	case !a.IsValid() || a.Zone() != "":
 		return "bound to an interface"

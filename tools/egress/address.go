@@ -9,18 +9,11 @@ import (
 	"handrail/guard/host"
 )
 
-// nat64 carries an IPv4 address in its last four bytes (RFC 6052).
-var nat64 = netip.MustParsePrefix("64:ff9b::/96")
-
 // refused says why a may not be dialled, or is empty.
 func (p *Proxy) refused(a netip.Addr, own []netip.Addr) string {
-	a = a.Unmap()
+	a = host.Plain(a)
 	if a.Zone() != "" || !a.IsValid() {
 		return "bound to an interface"
-	}
-	if nat64.Contains(a) {
-		b := a.As16()
-		return p.refused(netip.AddrFrom4([4]byte(b[12:])), own)
 	}
 	if slices.ContainsFunc(p.Open, func(open netip.Prefix) bool { return open.Contains(a) }) {
 		return ""
