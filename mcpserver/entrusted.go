@@ -29,12 +29,12 @@ func (h *Host) hear(w http.ResponseWriter, r *http.Request) {
 	for _, name := range q["withdrawn"] {
 		h.standing.end(name)
 		for _, t := range h.servers() {
-			t.withdraw(name)
+			t.holder().withdraw(name)
 		}
 	}
 	for _, name := range q["lapsed"] {
 		for _, t := range h.servers() {
-			t.lapse(name)
+			t.holder().lapse(name)
 		}
 		h.standing.lapse(name)
 		h.standing.lapsed(name) // and what outlasts it now is looked at again by watch
@@ -81,25 +81,16 @@ func (f *Forward) tell(what, name string) {
 	}()
 }
 
-func (t *Tenant) credentials() []string {
-	if t.Server == nil {
-		return t.Forward.credentials()
-	}
-	return t.Server.credentials()
+// holder has what is open by credential: a Server here, or the way to another.
+type holder interface {
+	credentials() []string
+	withdraw(name string)
+	lapse(name string)
 }
 
-func (t *Tenant) withdraw(name string) {
+func (t *Tenant) holder() holder {
 	if t.Server == nil {
-		t.Forward.withdraw(name)
-		return
+		return t.Forward
 	}
-	t.Server.withdraw(name)
-}
-
-func (t *Tenant) lapse(name string) {
-	if t.Server == nil {
-		t.Forward.lapse(name)
-		return
-	}
-	t.Server.lapse(name)
+	return t.Server
 }

@@ -50,7 +50,7 @@ func (h *Host) look() bool {
 	servers := h.servers()
 	used := map[string]bool{}
 	for _, s := range servers {
-		for _, name := range s.credentials() {
+		for _, name := range s.holder().credentials() {
 			used[name] = true
 		}
 	}
@@ -63,11 +63,11 @@ func (h *Host) look() bool {
 			n := h.standing.end(c.Credential)
 			h.log().Info("a credential holds no more: what runs on its behalf is ended", "credential", c.Credential, "principal", c.Principal, "requests", n)
 			for _, s := range servers {
-				s.withdraw(c.Credential)
+				s.holder().withdraw(c.Credential)
 			}
 		case over:
 			for _, s := range servers {
-				s.lapse(c.Credential)
+				s.holder().lapse(c.Credential)
 			}
 			h.standing.lapse(c.Credential)
 		}
