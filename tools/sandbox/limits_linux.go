@@ -47,7 +47,6 @@ func (l Limits) or(d Limits) Limits {
 type bounds struct {
 	limits Limits
 	group  *group // nil: none
-	again  bool   // without a group too they can hold another call, since they are set anew for it
 	began  time.Time
 	disk   []volume
 	dirs   []string
@@ -220,13 +219,14 @@ func (b *bounds) exceeded(s Status) string {
 
 // spent reports whether the bounds can hold no other call: a limit was hit,
 // which the kernel counts for ever, or pages of files in memory stay accounted
-// to them, or they are those of single processes.
+// to them. Those of single processes can: what a head or warden changed of its own
+// it tells itself (traits), and then serves no other command.
 func (b *bounds) spent() bool {
 	b.mu.Lock()
 	which := b.which
 	b.mu.Unlock()
 	if which != "" || b.group == nil {
-		return which != "" || !b.again
+		return which != ""
 	}
 	return b.group.starved() || b.group.crowded() || b.group.holds() > b.limits.Memory/8
 }
@@ -236,7 +236,7 @@ func (b *bounds) spent() bool {
 func (b *bounds) rest() *bounds {
 	b.once.Do(func() { close(b.stop) })
 	next := newBounds(b.limits, nil)
-	next.group, next.again = b.group, b.again
+	next.group = b.group
 	return next
 }
 

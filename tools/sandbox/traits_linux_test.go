@@ -42,3 +42,18 @@ func BenchmarkTraits(b *testing.B) {
 		}
 	}
 }
+
+// TestHeadAgain: commands that leave nothing behind share the heads that were
+// started for the first ones, with control groups and without.
+func TestHeadAgain(t *testing.T) {
+	both(t, func(t *testing.T) {
+		p := settle(t, Bwrap)
+		heads := map[string]bool{}
+		for range 4 * ahead {
+			heads[p.run(t, p.base(), "readlink /proc/self/ns/pid").out] = true
+		}
+		if len(heads) > ahead+1 { // one may be ordered before all ahead have come
+			t.Errorf("%d heads served %d commands, one after the other", len(heads), 4*ahead)
+		}
+	})
+}

@@ -149,7 +149,7 @@ func (ws *wardens) close() error {
 func (w *awaiting) bound(groups cgroups, id string, limits Limits, dirs []string) (*bounds, error) {
 	if w.bounds != nil {
 		now := newBounds(limits, dirs) // what was written before is not this call's
-		now.group, now.again = w.bounds.group, true
+		now.group = w.bounds.group
 		if now.group != nil {
 			return now, nil // it is in it
 		}
@@ -159,7 +159,6 @@ func (w *awaiting) bound(groups cgroups, id string, limits Limits, dirs []string
 	if err != nil {
 		return nil, err
 	}
-	now.again = true
 	if err := now.add(w.cell.pid); err != nil {
 		return nil, errors.Join(err, now.release())
 	}
