@@ -2,10 +2,14 @@ package sandbox
 
 import (
 	"bufio"
+	"bytes"
+	"encoding/binary"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -30,14 +34,13 @@ func (h *hosts) sockets(shown []string) []string {
 	defer h.mu.Unlock()
 	h.mounts()
 	all := slices.Clone(h.mounted)
-	if f, err := os.Open("/proc/net/unix"); err == nil {
-		defer f.Close()
-		for lines := bufio.NewScanner(f); lines.Scan(); { // Num RefCount Protocol Flags Type St Inode Path
-			_, path, named := strings.Cut(lines.Text(), " /")
-			path = "/" + path
-			if named && (below(shown, path) || !below([]string{"/run", "/tmp", "/var/tmp"}, path)) && isSocket(path) {
-				all = append(all, resolved(path))
-			}
+	bound, err := boundSockets()
+	if err != nil { // the kernel does not speak sock_diag(7)
+		bound = listedSockets()
+	}
+	for _, path := range bound {
+		if (below(shown, path) || !below([]string{"/run", "/tmp", "/var/tmp"}, path)) && isSocket(path) {
+			all = append(all, resolved(path))
 		}
 	}
 	slices.Sort(all)
@@ -94,4 +97,89 @@ func (p *Policy) unixSockets() bool {
 	return p.Open || p.Network != Full && !slices.ContainsFunc(slices.Concat(p.Read, p.Write), func(path string) bool {
 		return below([]string{"/run", "/var/run"}, path) || isSocket(path)
 	})
+}
+
+// What the kernel is asked of Unix sockets. Source: sock_diag(7).
+const (
+	sockDiagByFamily = 20
+	unixDiagName     = 0       // UNIX_DIAG_NAME
+	unixShowName     = 1 << 0  // UDIAG_SHOW_NAME
+	unixUnconnected  = 1 << 7  // TCP_CLOSE: of datagrams, what everybody can send to
+	unixListening    = 1 << 10 // TCP_LISTEN
+)
+
+// boundSockets asks the kernel for the paths to which Unix sockets are bound that
+// somebody can connect or send to. What is connected already cannot be, and is the
+// most by far on a machine with many sandboxes.
+func boundSockets() ([]string, error) {
+	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_SOCK_DIAG)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(fd)
+	const header, request = unix.SizeofNlMsghdr, 24 // struct unix_diag_req
+	b := make([]byte, header+request)
+	binary.NativeEndian.PutUint32(b[0:], uint32(len(b)))
+	binary.NativeEndian.PutUint16(b[4:], sockDiagByFamily)
+	binary.NativeEndian.PutUint16(b[6:], unix.NLM_F_REQUEST|unix.NLM_F_DUMP)
+	b[header] = unix.AF_UNIX
+	binary.NativeEndian.PutUint32(b[header+4:], unixUnconnected|unixListening)
+	binary.NativeEndian.PutUint32(b[header+12:], unixShowName)
+	if err := unix.Sendto(fd, b, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
+		return nil, err
+	}
+	var paths []string
+	for answer := make([]byte, 32<<10); ; {
+		n, _, err := unix.Recvfrom(fd, answer, 0)
+		if err != nil {
+			return nil, err
+		}
+		messages, err := syscall.ParseNetlinkMessage(answer[:n])
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range messages {
+			switch {
+			case m.Header.Type == unix.NLMSG_DONE && len(bytes.Trim(m.Data, "\x00")) == 0: // else it is an error
+				return paths, nil
+			case m.Header.Type != sockDiagByFamily:
+				return nil, fmt.Errorf("sock_diag: message %d", m.Header.Type)
+			}
+			if path := nameOf(m.Data); strings.HasPrefix(path, "/") {
+				paths = append(paths, path)
+			}
+		}
+	}
+}
+
+// nameOf returns the name in one message about a Unix socket; "" where it has none.
+func nameOf(message []byte) string {
+	const header = 16 // struct unix_diag_msg
+	for m := message[min(header, len(message)):]; len(m) >= unix.SizeofRtAttr; {
+		n := int(binary.NativeEndian.Uint16(m))
+		if n < unix.SizeofRtAttr || n > len(m) {
+			break
+		}
+		if binary.NativeEndian.Uint16(m[2:]) == unixDiagName {
+			name, _, _ := bytes.Cut(m[unix.SizeofRtAttr:n], []byte{0})
+			return string(name)
+		}
+		m = m[min((n+3)&^3, len(m)):]
+	}
+	return ""
+}
+
+// listedSockets reads the paths of all Unix sockets from the kernel's list of them.
+func listedSockets() (paths []string) {
+	f, err := os.Open("/proc/net/unix")
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	for lines := bufio.NewScanner(f); lines.Scan(); { // Num RefCount Protocol Flags Type St Inode Path
+		if _, path, named := strings.Cut(lines.Text(), " /"); named {
+			paths = append(paths, "/"+path)
+		}
+	}
+	return paths
 }

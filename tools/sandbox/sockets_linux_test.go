@@ -4,6 +4,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"handrail/internal/testkit"
@@ -77,4 +78,62 @@ print("connected")
 			t.Errorf("an escalated run does not reach a socket: %+v", r)
 		}
 	})
+}
+
+// TestBoundSockets: what the kernel is asked for is what its list shows, but for
+// sockets that nobody can reach.
+func TestBoundSockets(t *testing.T) {
+	dir, err := os.MkdirTemp("/tmp", "handrail-sockets-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	var want []string
+	for _, kind := range []string{"unix", "unixgram", "unixpacket"} {
+		path := filepath.Join(dir, kind+" with a space")
+		want = append(want, path)
+		if kind == "unixgram" {
+			c, err := net.ListenPacket(kind, path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			continue
+		}
+		l, err := net.Listen(kind, path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		for range 300 { // more than one answer holds, were they told
+			c, err := net.Dial(kind, path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			if c, err = l.Accept(); err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+		}
+	}
+	asked, err := boundSockets()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, found := range map[string][]string{"asked": asked, "listed": listedSockets()} {
+		found = slices.DeleteFunc(found, func(path string) bool { return filepath.Dir(path) != dir })
+		slices.Sort(found)
+		if found = slices.Compact(found); !slices.Equal(found, want) {
+			t.Errorf("%s: %q, want %q", name, found, want)
+		}
+	}
+}
+
+func BenchmarkBoundSockets(b *testing.B) {
+	for b.Loop() {
+		if _, err := boundSockets(); err != nil {
+			b.Fatal(err)
+		}
+	}
 }
