@@ -4,6 +4,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -12,27 +13,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// filled reports whether the call wrote more than it may, in files that changed
-// since it began and in files that it holds open without a name. The first are
-// counted as soon as a file system has so much less free, and else as often as
-// counting costs a twentieth of the time: others may free what the call takes.
-func (b *bounds) filled(processes func() []int) bool {
-	nameless := b.nameless(processes())
-	if nameless > b.limits.Disk {
-		return true
-	}
-	less, due := false, time.Now().After(b.recount)
-	for _, v := range b.disk {
+// filling reports whether a file system has so much less free than when the call
+// began that the call may have written more than it may. Where others free what it
+// takes, it does not show.
+func (b *bounds) filling() bool {
+	return slices.ContainsFunc(b.disk, func(v volume) bool {
 		free, ok := freeBytes(v.path)
-		less = less || ok && v.free > free && v.free-free > uint64(b.limits.Disk)
-	}
-	if !less && !due {
-		return false
-	}
-	began := time.Now()
-	sum := b.written(!less)
-	b.recount = time.Now().Add(max(time.Second, 20*time.Since(began)))
-	return sum+nameless > b.limits.Disk
+		return ok && v.free > free && v.free-free > uint64(b.limits.Disk)
+	})
 }
 
 func freeBytes(dir string) (uint64, bool) {

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -48,10 +49,9 @@ type bounds struct {
 	limits Limits
 	group  *group // nil: none
 	began  time.Time
+	free   uint64 // memory of the machine that was free at its start, in bytes
 	disk   []volume
 	dirs   []string
-	// recount is when the files are counted again whatever is free.
-	recount time.Time
 
 	stop  chan struct{}
 	done  chan struct{}
@@ -83,7 +83,7 @@ func (c cgroups) bind(id string, l Limits, dirs []string) (*bounds, error) {
 }
 
 func newBounds(l Limits, dirs []string) *bounds {
-	return &bounds{limits: l.or(DefaultLimits()), dirs: dirs, disk: volumes(dirs), began: time.Now(), stop: make(chan struct{}), done: make(chan struct{})}
+	return &bounds{limits: l.or(DefaultLimits()), dirs: dirs, free: freeMemory(), disk: volumes(dirs), began: time.Now(), stop: make(chan struct{}), done: make(chan struct{})}
 }
 
 // volumes are the file systems of dirs as they are now.
@@ -161,8 +161,26 @@ func (b *bounds) add(pid int) error {
 	return nil
 }
 
-// pace is how often a running call is looked at.
+// pace is how often it is looked whether something may be near its limit.
 const pace = 200 * time.Millisecond
+
+// onWatch is how many calls of this process are watched.
+var onWatch atomic.Int64
+
+// turn says when to look next at what costs. All calls together spend a twentieth
+// of the time of a processor on it, a fifth where something is pressing.
+type turn struct{ next, soonest time.Time }
+
+func (t *turn) due(pressing bool) bool {
+	now := time.Now()
+	return now.After(t.next) || pressing && now.After(t.soonest)
+}
+
+// took notes how long a look took.
+func (t *turn) took(d time.Duration) {
+	now, all := time.Now(), d*time.Duration(onWatch.Load())
+	t.next, t.soonest = now.Add(max(time.Second, 20*all)), now.Add(5*all)
+}
 
 // watch looks at the call until release, and calls end once where it exceeds
 // what no kernel limit holds: disk, and without a control group memory.
@@ -170,8 +188,12 @@ const pace = 200 * time.Millisecond
 func (b *bounds) watch(processes func() []int, end func()) {
 	go func() {
 		defer close(b.done)
+		onWatch.Add(1)
+		defer onWatch.Add(-1)
 		tick := time.NewTicker(pace)
 		defer tick.Stop()
+		memory := turn{next: b.began.Add(time.Second)}
+		disk := memory
 		for {
 			select {
 			case <-b.stop:
@@ -179,12 +201,21 @@ func (b *bounds) watch(processes func() []int, end func()) {
 			case <-tick.C:
 			}
 			which := ""
-			switch {
-			case b.group == nil && resident(processes()) > b.limits.Memory:
-				which = "memory"
-			case b.filled(processes):
-				which = "disk"
-			default:
+			if b.group == nil && memory.due(b.taken() > b.limits.Memory/2) {
+				began := time.Now()
+				if resident(processes()) > b.limits.Memory {
+					which = "memory"
+				}
+				memory.took(time.Since(began))
+			}
+			if less := b.filling(); disk.due(less) {
+				began := time.Now()
+				if b.nameless(processes())+b.written(!less) > b.limits.Disk {
+					which = "disk"
+				}
+				disk.took(time.Since(began))
+			}
+			if which == "" {
 				continue
 			}
 			b.mu.Lock()
@@ -194,6 +225,37 @@ func (b *bounds) watch(processes func() []int, end func()) {
 			return
 		}
 	}()
+}
+
+// taken is how much less memory is free than when the call began, in bytes: all
+// that it took, where nobody else gave some back.
+func (b *bounds) taken() int64 { return int64(b.free) - int64(freeMemory()) }
+
+// memory is what the machine had free when it was last asked: the same for all
+// calls, and no older than half of pace.
+var memory struct {
+	sync.Mutex
+	asked time.Time
+	free  uint64
+}
+
+// freeMemory returns how many bytes programs can still get: what files take of
+// memory counts as free. It is 0 where the kernel does not tell.
+func freeMemory() uint64 {
+	memory.Lock()
+	defer memory.Unlock()
+	if time.Since(memory.asked) < pace/2 {
+		return memory.free
+	}
+	memory.asked, memory.free = time.Now(), 0
+	b, _ := os.ReadFile("/proc/meminfo")
+	if _, rest, ok := bytes.Cut(b, []byte("\nMemAvailable:")); ok {
+		if fields := bytes.Fields(rest); len(fields) > 0 {
+			kb, _ := strconv.ParseUint(string(fields[0]), 10, 64)
+			memory.free = kb << 10
+		}
+	}
+	return memory.free
 }
 
 // exceeded names the limit that ended a call with status s, or a process of it;
