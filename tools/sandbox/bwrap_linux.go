@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -35,6 +36,11 @@ type bubble struct {
 	hidden unread
 	hosts  hosts
 	notes  []string // what does not hold here
+
+	planning sync.Mutex
+	base     *plan    // of the base profile, as the last command had it; may be nil
+	of       Policy   // that it was made for
+	sockets  []string // of the host, at that time
 
 	mu      sync.Mutex
 	session *session // the open one; may be nil
@@ -131,7 +137,7 @@ func (b *bubble) Start(ctx context.Context, p *Policy, c *Command) (Process, err
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	files, err := b.files(p, b.caches, b.hidden, b.hosts.sockets(slices.Concat(p.Roots, p.Read, p.Write)))
+	files, err := b.planned(p)
 	if err != nil {
 		return nil, err
 	}
@@ -158,6 +164,31 @@ func (b *bubble) Start(ctx context.Context, p *Policy, c *Command) (Process, err
 	b.mu.Unlock()
 	go func() { <-h.over; b.mu.Lock(); delete(b.cells, h); b.mu.Unlock() }()
 	return h, nil
+}
+
+// planned returns the plan for p. That of the base profile is kept, and good as
+// long as policy and disk are as they were.
+func (b *bubble) planned(p *Policy) (*plan, error) {
+	sockets := b.hosts.sockets(slices.Concat(p.Roots, p.Read, p.Write))
+	if !p.Base() {
+		return b.files(p, b.caches, b.hidden, sockets)
+	}
+	b.planning.Lock()
+	defer b.planning.Unlock()
+	of := *p
+	of.Proxy, of.ProxyToken, of.Limits = nil, "", Limits{} // of which files know nothing
+	if b.Scratch != "" && below([]string{b.Scratch}, of.Scratch) {
+		of.Scratch = b.Scratch // which is writable as a whole
+	}
+	if b.base != nil && slices.Equal(b.sockets, sockets) && reflect.DeepEqual(b.of, of) && b.base.sight.same() {
+		return b.base, nil
+	}
+	m, err := b.files(p, b.caches, b.hidden, sockets)
+	for _, paths := range []*[]string{&of.Roots, &of.Protected, &of.Secrets, &of.Hidden, &of.Caches} {
+		*paths = slices.Clone(*paths) // which are the caller's
+	}
+	b.base, b.of, b.sockets = m, of, sockets
+	return m, err
 }
 
 var errClosed = errors.New("the sandbox is closed")

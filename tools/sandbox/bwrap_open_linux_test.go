@@ -227,7 +227,7 @@ func TestBwrapSwapped(t *testing.T) {
 				t.Fatal(err)
 			}
 			files.args = args(files.args)
-			s, session := b.openSession(files, "test", pol)
+			s, session := b.openSession(files, sessionKey{files: "test"}, pol)
 			if session == nil { // bubblewrap had not failed yet
 				defer s.close()
 				var k kept

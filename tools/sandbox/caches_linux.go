@@ -68,7 +68,7 @@ func (c *caches) plan(m *plan, p *Policy, more []string) error {
 		if !filepath.IsAbs(path) || below(done, path) || below(p.Roots, path) {
 			continue
 		}
-		if _, err := os.Stat(path); err != nil && m.visible(path) {
+		if !m.sight.look(path, true).there() && m.visible(path) {
 			continue // there is no place for it
 		}
 		source, err := c.at(path)

@@ -107,11 +107,11 @@ func (b *containers) spec(p *Policy) (*spec, error) {
 		return nil, err
 	}
 	for _, m := range s.HostConfig.Mounts {
-		id, _, err := identity(m.Source)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", m.Source, err)
+		at := spotAt(m.Source, true)
+		if !at.there() {
+			return nil, fmt.Errorf("%s is not there, or out of reach", m.Source)
 		}
-		s.ids = append(s.ids, id)
+		s.ids = append(s.ids, at.String())
 	}
 	return s, nil
 }
@@ -191,7 +191,7 @@ func (b *containers) hold(p *Policy, hidden []string, all map[string]mount) {
 	}
 	var configs []string
 	for _, root := range p.Roots {
-		for _, git := range gitDirs(root) {
+		for _, git := range once.gitDirs(root) {
 			configs = append(configs, filepath.Join(git, "config"), filepath.Join(git, "config.worktree"))
 		}
 	}

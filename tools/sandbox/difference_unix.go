@@ -78,7 +78,7 @@ func part(gits []string, path string) (git, name string, ok bool) {
 // together with the directory that holds it.
 func (d *difference) mayAppear(path string, e *entry) bool {
 	if fold(filepath.Base(path)) == ".git" { // a file that leads to a repository
-		return e.held && slices.Contains(d.gits, leadsTo(path, "gitdir: "))
+		return e.held && slices.Contains(d.gits, once.leadsTo(path, "gitdir: "))
 	}
 	if harmlessFile(path, e) {
 		return true
@@ -99,7 +99,7 @@ func (d *difference) mayAppear(path string, e *entry) bool {
 			tree = filepath.Clean(tree)
 			return e.held && (below(d.roots, tree) || below(d.written, tree))
 		case name == "commondir":
-			return slices.Contains(d.gits, leadsTo(path, ""))
+			return slices.Contains(d.gits, once.leadsTo(path, ""))
 		case name == "info/exclude":
 			return e.held && onlyComments(string(e.data))
 		case name == "objects/info/alternates":

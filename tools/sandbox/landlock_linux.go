@@ -165,7 +165,7 @@ func (s *Settings) land(p *Policy) (*land, error) {
 		l.Grants = append(l.Grants, grant{path, landWrite})
 	}
 	for _, root := range p.Roots {
-		if common := commonDir(root); common != "" {
+		if common := once.commonDir(root); common != "" {
 			l.Grants = append(l.Grants, grant{common, landWrite})
 		}
 	}

@@ -3,13 +3,12 @@ package sandbox
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-
-	"golang.org/x/sys/unix"
 )
 
 // plan is the file system of one sandbox, as arguments of bubblewrap. Later ones
@@ -18,6 +17,9 @@ type plan struct {
 	args []string
 	ids  []string // device and inode of what is mounted, so that a plan made anew shows a change
 	last map[string]string
+	// sight is what it was made of.
+	sight *sight
+	named string // key, when it was asked for
 }
 
 // mask is how a file is planned that is not read.
@@ -38,7 +40,7 @@ var nameService = []string{"/run/systemd/resolve", "/run/NetworkManager/resolv.c
 
 // files plans what a command of p sees. Sockets are those of the host, by name.
 func (s *Settings) files(p *Policy, c *caches, u unread, sockets []string) (*plan, error) {
-	m := &plan{last: map[string]string{}}
+	m := &plan{last: map[string]string{}, sight: &sight{}}
 	for _, root := range p.Roots {
 		if root == "/" || !filepath.IsAbs(root) {
 			return nil, fmt.Errorf("%q cannot be a workspace root", root)
@@ -57,7 +59,7 @@ func (s *Settings) files(p *Policy, c *caches, u unread, sockets []string) (*pla
 		if err := m.must("--bind", root); err != nil {
 			return nil, err
 		}
-		if common := commonDir(root); common != "" && m.writable(common) == "" {
+		if common := m.sight.commonDir(root); common != "" && m.writable(common) == "" {
 			m.bind("--bind", common)
 		}
 	}
@@ -95,7 +97,7 @@ func (s *Settings) private(m *plan, p *Policy) {
 		if dir == "" || dir == "/" || below(over, dir) {
 			continue
 		}
-		if st, err := os.Lstat(dir); err != nil || !st.IsDir() {
+		if m.sight.look(dir, false).kind != fs.ModeDir {
 			continue
 		}
 		size := privateTmp
@@ -121,7 +123,7 @@ func (s *Settings) private(m *plan, p *Policy) {
 	for _, name := range toolchains {
 		paths = append(paths, filepath.Join(p.Home, name))
 	}
-	gone := absent(paths)
+	gone := m.sight.absent(paths)
 	for _, path := range paths {
 		if m.last[path] == "" && !gone[path] {
 			m.bind("--ro-bind", path)
@@ -177,31 +179,21 @@ func (m *plan) must(how, path string) error {
 	return nil
 }
 
-// id notes what path is now, and tells whether it is there, and a directory.
+// id notes what path is now, or where it leads, and tells whether it is there,
+// and a directory. A file system gives the number of an inode again, and a mount
+// on what was removed is gone: so the time of its birth is noted too.
 func (m *plan) id(path string) (there, dir bool) {
-	id, mode, err := identity(path)
-	if err != nil {
-		return false, false
+	at := m.sight.look(path, true)
+	if at.there() {
+		m.ids = append(m.ids, path+" "+at.String())
 	}
-	m.ids = append(m.ids, path+" "+id)
-	return true, mode&unix.S_IFMT == unix.S_IFDIR
-}
-
-// identity tells what is at path, or where it leads, from all that was there
-// before: a file system gives the number of an inode again, and a mount on what
-// was removed is gone.
-func identity(path string) (id string, mode uint16, err error) {
-	var x unix.Statx_t
-	if err := unix.Statx(unix.AT_FDCWD, path, 0, unix.STATX_TYPE|unix.STATX_INO|unix.STATX_BTIME, &x); err != nil {
-		return "", 0, err
-	}
-	return fmt.Sprintf("%d:%d %d born %d.%d", x.Dev_major, x.Dev_minor, x.Ino, x.Btime.Sec, x.Btime.Nsec), x.Mode, nil
+	return at.there(), at.kind == fs.ModeDir
 }
 
 // above returns the nearest planned place at or above path, and how it was
 // planned.
 func (m *plan) above(path string) (place, how string) {
-	for at := path; ; at = filepath.Dir(at) {
+	for at := path; ; at = up(at) {
 		if how := m.last[at]; how != "" || at == "/" {
 			return at, how
 		}
@@ -225,5 +217,8 @@ func (m *plan) writable(path string) string {
 
 // key names the plan: two that are alike make the same file system.
 func (m *plan) key() string {
-	return strings.Join(m.args, "\x00") + "\x00\x00" + strings.Join(m.ids, "\x00")
+	if m.named == "" {
+		m.named = strings.Join(m.args, "\x00") + "\x00\x00" + strings.Join(m.ids, "\x00")
+	}
+	return m.named
 }

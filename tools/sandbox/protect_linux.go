@@ -1,7 +1,7 @@
 package sandbox
 
 import (
-	"os"
+	"io/fs"
 	"path/filepath"
 	"slices"
 )
@@ -12,35 +12,35 @@ import (
 func (m *plan) protect(p *Policy, hidden []string) {
 	var pins, readOnly []string
 	pin := func(path string) {
-		for dir := filepath.Dir(path); m.last[dir] == "" && dir != "/"; dir = filepath.Dir(dir) {
+		for dir := up(path); m.last[dir] == "" && dir != "/"; dir = up(dir) {
 			pins = append(pins, dir)
 		}
 	}
-	paths := p.unwritable()
-	gone := absent(paths)
+	paths := m.sight.unwritable(p)
+	gone := m.sight.absent(paths)
 	for _, path := range paths {
 		hooks := filepath.Base(path) == "hooks" && !below(p.Roots, path) // made by a command they would be out of the comparison's reach
 		if gone[path] && !hooks || m.writable(path) == "" {
 			continue // what is not there is held by the comparison after the run
 		}
-		st, err := os.Lstat(path)
-		if err != nil {
+		at := m.sight.look(path, false)
+		if !at.there() {
 			if hooks {
 				m.args = append(m.args, "--tmpfs", path, "--remount-ro", path)
 			}
 			continue
 		}
-		if st.Mode()&os.ModeSymlink != 0 {
+		if at.kind == fs.ModeSymlink {
 			// A link cannot be mounted on; where it leads is protected, and the
 			// comparison after the run holds the link itself.
 			pin(path)
-			path = resolved(path)
+			path = m.sight.resolved(path)
 		}
 		readOnly = append(readOnly, path)
 		pin(path)
 	}
 	for _, path := range hidden {
-		if m.writable(path) != "" && exists(path) {
+		if m.writable(path) != "" && m.sight.look(path, false).there() {
 			pin(path)
 		}
 	}
@@ -58,14 +58,14 @@ func (m *plan) protect(p *Policy, hidden []string) {
 // commonDir returns the git directory, outside of root, of the repository that
 // root is a linked work tree of; "" where it is none. The repository must say so
 // itself: root's own word is not enough to write there.
-func commonDir(root string) string {
+func (s *sight) commonDir(root string) string {
 	link := filepath.Join(root, ".git")
-	own := leadsTo(link, "gitdir: ")
+	own := s.leadsTo(link, "gitdir: ")
 	if own == "" || below([]string{root}, own) {
 		return ""
 	}
-	common := leadsTo(filepath.Join(own, "commondir"), "")
-	if common == "" || filepath.Dir(own) != filepath.Join(common, "worktrees") || leadsTo(filepath.Join(own, "gitdir"), "") != link {
+	common := s.leadsTo(filepath.Join(own, "commondir"), "")
+	if common == "" || filepath.Dir(own) != filepath.Join(common, "worktrees") || s.leadsTo(filepath.Join(own, "gitdir"), "") != link {
 		return ""
 	}
 	return common

@@ -2,7 +2,6 @@ package sandbox
 
 import (
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -27,27 +26,28 @@ var wholeTrees = []string{".vscode"}
 // or not yet, sorted, absolute. An existing path stands as it is spelled on the
 // disk, so .Claude is listed beside .claude. What lies deeper is not listed: a
 // comparison before and after each run holds it.
-func Protected(roots []string) []string {
+func Protected(roots []string) []string { return once.protected(roots) }
+
+func (s *sight) protected(roots []string) []string {
 	var all []string
 	for _, root := range roots {
+		at := strings.TrimSuffix(root, "/") + "/"
 		for _, table := range [][]string{guard.ClientNames, guard.ClientTrees, wholeTrees} {
 			for _, name := range table {
-				all = append(all, filepath.Join(root, name))
+				all = append(all, at+name)
 			}
 		}
-		entries, _ := os.ReadDir(root)
-		for _, e := range entries {
-			if obeyed(nil, fold(e.Name())) {
-				all = append(all, filepath.Join(root, e.Name()))
-			}
+		names, _ := s.names(root, func(e fs.DirEntry) bool { return obeyed(nil, fold(e.Name())) })
+		for _, name := range names {
+			all = append(all, at+name)
 		}
-		for _, git := range gitDirs(root) {
+		for _, git := range s.gitDirs(root) {
 			for _, part := range mountParts {
-				all = append(all, filepath.Join(git, part))
+				all = append(all, git+"/"+part)
 			}
 		}
-		if fi, err := os.Lstat(filepath.Join(root, ".git")); err == nil && !fi.IsDir() {
-			all = append(all, filepath.Join(root, ".git"))
+		if git := s.look(at+".git", false); git.there() && git.kind != fs.ModeDir {
+			all = append(all, at+".git")
 		}
 	}
 	slices.Sort(all)
@@ -56,25 +56,31 @@ func Protected(roots []string) []string {
 
 // gitDirs returns the git directories of the work tree root: its own, the
 // common one of a linked work tree, those of its submodules and work trees.
-func gitDirs(root string) []string {
-	all := GitDirs(filepath.Join(root, ".git"))
+func (s *sight) gitDirs(root string) []string {
+	all := s.gitDirsAt(filepath.Join(root, ".git"))
 	if len(all) == 0 {
 		return nil
 	}
 	git := all[len(all)-1]
 	for _, sub := range []string{"modules", "worktrees"} {
-		_ = filepath.WalkDir(filepath.Join(git, sub), func(p string, d fs.DirEntry, err error) error {
-			switch {
-			case err != nil || !d.IsDir():
-				return nil
-			case slices.Contains([]string{"objects", "refs", "logs", "hooks", "info"}, d.Name()):
-				return fs.SkipDir
-			}
-			if _, err := os.Lstat(filepath.Join(p, "HEAD")); err == nil {
-				all = append(all, p)
-			}
-			return nil
-		})
+		if dir := git + "/" + sub; s.look(dir, false).kind == fs.ModeDir {
+			all = s.repositories(dir, all)
+		}
+	}
+	return all
+}
+
+// repositories adds those git directories to all that are the directory dir or
+// lie below it.
+func (s *sight) repositories(dir string, all []string) []string {
+	if s.look(dir+"/HEAD", false).there() {
+		all = append(all, dir)
+	}
+	names, _ := s.names(dir, func(e fs.DirEntry) bool {
+		return e.IsDir() && !slices.Contains([]string{"objects", "refs", "logs", "hooks", "info"}, e.Name())
+	})
+	for _, name := range names {
+		all = s.repositories(dir+"/"+name, all)
 	}
 	return all
 }
@@ -82,37 +88,31 @@ func gitDirs(root string) []string {
 // GitDirs returns the git directory that stands at git, or that the file there
 // leads to, and the common one of a linked work tree: none where that file leads
 // nowhere. What does not exist is taken for a git directory to be.
-func GitDirs(git string) []string {
-	if fi, err := os.Lstat(git); err == nil && !fi.IsDir() {
-		if git = leadsTo(git, "gitdir: "); git == "" {
+func GitDirs(git string) []string { return once.gitDirsAt(git) }
+
+func (s *sight) gitDirsAt(git string) []string {
+	if at := s.look(git, false); at.there() && at.kind != fs.ModeDir {
+		if git = s.leadsTo(git, "gitdir: "); git == "" {
 			return nil
 		}
 	}
 	all := []string{git}
-	if common := leadsTo(filepath.Join(git, "commondir"), ""); common != "" {
+	if common := s.leadsTo(filepath.Join(git, "commondir"), ""); common != "" {
 		all = append(all, common)
 	}
 	return all
 }
 
 // leadsTo returns the directory that the file of git names after prefix, or "".
-func leadsTo(file, prefix string) string {
-	fi, err := os.Lstat(file)
-	if err != nil || !fi.Mode().IsRegular() || fi.Size() > 4096 {
-		return ""
-	}
-	b, err := os.ReadFile(file)
-	target, ok := strings.CutPrefix(strings.TrimSpace(string(b)), prefix)
-	if err != nil || !ok || target == "" {
+func (s *sight) leadsTo(file, prefix string) string {
+	target, ok := strings.CutPrefix(s.line(file), prefix)
+	if !ok || target == "" {
 		return ""
 	}
 	if !filepath.IsAbs(target) {
 		target = filepath.Join(filepath.Dir(file), target)
 	}
-	if real, err := filepath.EvalSymlinks(target); err == nil {
-		return real
-	}
-	return filepath.Clean(target)
+	return filepath.Clean(s.resolved(target))
 }
 
 // fold returns name as a file system that ignores case compares it; characters
@@ -162,12 +162,12 @@ func obeyed(above []string, name string) bool {
 
 // unwritable lists the paths that are mounted read-only for a command of p where
 // they exist, sorted.
-func (p *Policy) unwritable() []string {
-	paths := slices.Concat(Protected(p.Roots), p.Protected, p.Secrets)
+func (s *sight) unwritable(p *Policy) []string {
+	paths := slices.Concat(s.protected(p.Roots), p.Protected, p.Secrets)
 	var configs []string // what git's own commands may write, as far as the comparison takes it
 	for _, root := range p.Roots {
 		configs = append(configs, filepath.Join(root, ".gitmodules"), filepath.Join(root, ".gitattributes"))
-		for _, git := range gitDirs(root) {
+		for _, git := range s.gitDirs(root) {
 			configs = append(configs, filepath.Join(git, "config"), filepath.Join(git, "config.worktree"))
 			if !below(p.Roots, git) { // which the comparison after the run does not reach
 				paths = append(paths, filepath.Join(git, "commondir"), filepath.Join(git, "gitdir"))

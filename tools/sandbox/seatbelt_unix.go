@@ -100,7 +100,7 @@ func (f *profile) network(n Network, port int) {
 func (f *profile) protect(p *Policy) {
 	var configs []string
 	for _, root := range p.Roots {
-		for _, git := range gitDirs(root) {
+		for _, git := range once.gitDirs(root) {
 			configs = append(configs, filepath.Join(git, "config"), filepath.Join(git, "config.worktree"))
 		}
 	}

@@ -28,9 +28,15 @@ type kept struct {
 	bounds *bounds // nil: none yet
 }
 
+// sessionKey names what a session was opened for.
+type sessionKey struct {
+	files  string // of the plan
+	limits Limits // what waits in it is bounded already
+}
+
 // session is an open sandbox that serves the base profile.
 type session struct {
-	key    string
+	key    sessionKey
 	id     string // unlike that of any other
 	w      *wrapper
 	conn   *net.UnixConn // to the agent
@@ -55,7 +61,7 @@ func (b *bubble) shared(files *plan, p *Policy) (*session, error) {
 	if b.solo {
 		return nil, nil
 	}
-	key := fmt.Sprint(files.key(), p.Limits.or(DefaultLimits())) // what waits in it is bounded already
+	key := sessionKey{files.key(), p.Limits.or(DefaultLimits())}
 	if b.session != nil && b.session.key != key {
 		b.retire(b.session)
 	}
@@ -75,7 +81,7 @@ func (b *bubble) shared(files *plan, p *Policy) (*session, error) {
 
 // openSession starts a sandbox with an agent in it. It sees the host's /proc, as
 // heads could not mount their own without; commands see only that of their own.
-func (b *bubble) openSession(files *plan, key string, p *Policy) (*session, error) {
+func (b *bubble) openSession(files *plan, key sessionKey, p *Policy) (*session, error) {
 	mine, theirs, err := pair()
 	if err != nil {
 		return nil, err

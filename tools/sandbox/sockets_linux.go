@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -129,10 +130,13 @@ func boundSockets() ([]string, error) {
 		return nil, err
 	}
 	var paths []string
-	for answer := make([]byte, 32<<10); ; {
-		n, _, err := unix.Recvfrom(fd, answer, 0)
+	for answer := make([]byte, 8<<10); ; { // no message is larger: netlink(7)
+		n, _, err := unix.Recvfrom(fd, answer, unix.MSG_TRUNC)
 		if err != nil {
 			return nil, err
+		}
+		if n > len(answer) {
+			return nil, errors.New("sock_diag: a message was cut")
 		}
 		messages, err := syscall.ParseNetlinkMessage(answer[:n])
 		if err != nil {

@@ -4,7 +4,6 @@ package sandbox
 
 import (
 	"io/fs"
-	"os"
 	"path/filepath"
 	"syscall"
 	"time"
@@ -58,28 +57,18 @@ type inode struct {
 func (e *entry) inode() inode { return inode{e.stamp.dev, e.stamp.ino, e.born} }
 
 // inodes are those of paths that exist, where the file system tells them apart.
-func inodes(paths []string) map[string]inode {
+func (s *sight) inodes(paths []string) map[string]inode {
 	all := map[string]inode{}
-	gone := absent(paths)
+	gone := s.absent(paths)
 	for _, path := range paths {
 		if gone[path] {
 			continue
 		}
-		if i, ok := inodeOf(path); ok {
-			all[path] = i
+		if at := s.look(path, false); at.there() && at.born != 0 {
+			all[path] = at.inode
 		}
 	}
 	return all
-}
-
-func inodeOf(path string) (inode, bool) {
-	fi, err := os.Lstat(path)
-	if err != nil {
-		return inode{}, false
-	}
-	s := stampOf(fi, time.Time{})
-	i := inode{s.dev, s.ino, bornAt(path)}
-	return i, i.born != 0
 }
 
 // covers reports whether path is, or lies below, what was mounted read-only for
@@ -87,8 +76,7 @@ func inodeOf(path string) (inode, bool) {
 func (c *watch) covers(path string) bool {
 	for at := path; at != "/" && at != "."; at = filepath.Dir(at) {
 		if was, ok := c.mounted[at]; ok {
-			now, ok := inodeOf(at)
-			return ok && now == was
+			return spotAt(at, false).inode == was
 		}
 	}
 	return false

@@ -159,32 +159,3 @@ func (s *scan) gitsBelow(path string, now time.Time, f *found, depth int) {
 		s.gitsBelow(path+"/"+n, now, f, depth+1)
 	}
 }
-
-// absent tells which of paths are not there, as far as reading each directory
-// that holds many of them tells: one look in place of a hundred.
-func absent(paths []string) map[string]bool {
-	const many = 8
-	in := map[string][]string{}
-	for _, path := range paths {
-		dir := filepath.Dir(path)
-		in[dir] = append(in[dir], path)
-	}
-	gone := map[string]bool{}
-	for dir, list := range in {
-		if len(list) < many {
-			continue
-		}
-		entries, err := readDir(dir)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		names := map[string]bool{}
-		for _, e := range entries {
-			names[e.Name()] = true
-		}
-		for _, path := range list {
-			gone[path] = !names[filepath.Base(path)]
-		}
-	}
-	return gone
-}

@@ -30,6 +30,8 @@ type watcher struct {
 	seen  map[string]bool   // deeds that base has
 	loose map[string]bool   // what one that has ended since then could write
 
+	ground ground // of the last run
+
 	linked []string         // what got a further name, as the last comparison found it
 	owed   map[string]owing // what could not be taken back
 	count  int
@@ -42,6 +44,32 @@ type watch struct {
 	// mounted is what was mounted read-only for the command.
 	mounted map[string]inode
 	allowed func() // ends what is noted of what it may change
+}
+
+// ground is what a run finds: the git directories of each root, and what is
+// mounted read-only for it where it exists.
+type ground struct {
+	roots, held, allowed []string // of the policy that it is for
+	config               bool
+	gits                 map[string][]string
+	mounted              map[string]inode
+	sight                *sight // nil: nothing was found yet
+}
+
+// of makes g that of a run of p, anew where the last one was another or found
+// something else.
+func (g *ground) of(p *Policy, mounts bool) {
+	held := slices.Concat(p.Protected, p.Secrets)
+	if g.sight != nil && slices.Equal(g.roots, p.Roots) && slices.Equal(g.held, held) && slices.Equal(g.allowed, p.Allowed) && g.config == p.GitConfig && g.sight.same() {
+		return
+	}
+	*g = ground{roots: slices.Clone(p.Roots), held: held, allowed: slices.Clone(p.Allowed), config: p.GitConfig, gits: map[string][]string{}, sight: &sight{}}
+	for _, root := range p.Roots {
+		g.gits[root] = g.sight.gitDirs(root)
+	}
+	if mounts {
+		g.mounted = g.sight.inodes(g.sight.unwritable(p))
+	}
 }
 
 // newWatcher returns one that keeps its things in state.
@@ -60,10 +88,11 @@ func (w *watcher) begin(p *Policy) (*watch, error) {
 			w.seen[name] = strings.HasPrefix(name, did)
 		}
 	}
+	w.ground.of(p, w.mounts)
 	for _, path := range p.Roots {
 		if !slices.Contains(w.roots, path) {
 			w.roots = append(w.roots, path)
-			w.links = append(w.links, gitDirs(path)...)
+			w.links = append(w.links, w.ground.gits[path]...)
 		}
 	}
 	var fresh []string
@@ -100,9 +129,7 @@ func (w *watcher) begin(p *Policy) (*watch, error) {
 	if c.allowed, err = w.deeds.run(p.Allowed); err != nil {
 		return nil, err
 	}
-	if w.mounts {
-		c.mounted = inodes(p.unwritable())
-	}
+	c.mounted = w.ground.mounted
 	w.live[c] = true
 	return c, nil
 }
