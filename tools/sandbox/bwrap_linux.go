@@ -162,7 +162,7 @@ func (b *bubble) Start(ctx context.Context, p *Policy, c *Command) (Process, err
 	}
 	b.cells[h] = true
 	b.mu.Unlock()
-	go func() { <-h.over; b.mu.Lock(); delete(b.cells, h); b.mu.Unlock() }()
+	go func() { <-h.settled; b.mu.Lock(); delete(b.cells, h); b.mu.Unlock() }()
 	return h, nil
 }
 
@@ -313,6 +313,9 @@ func (b *bubble) Close() error {
 		session.close()
 	}
 	spare.discard()
+	for h := range cells {
+		<-h.settled
+	}
 	if b.stage != nil {
 		b.stage.close()
 	}

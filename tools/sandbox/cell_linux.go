@@ -39,7 +39,7 @@ func newCell(c *net.UnixConn) (*cell, error) {
 // start starts cmd in the cell. closed is called once when nothing of it is
 // left. An error says that nothing ran, and that the cell is gone.
 func (c *cell) start(ctx context.Context, p *Policy, cmd *Command, bounds *bounds, closed func()) (*held, error) {
-	h := &held{cell: c, bounds: bounds, closed: closed, exited: make(chan struct{}), over: make(chan struct{})}
+	h := &held{cell: c, bounds: bounds, closed: closed, exited: make(chan struct{}), over: make(chan struct{}), heard: make(chan struct{}), settled: make(chan struct{})}
 	stop := context.AfterFunc(ctx, func() { c.conn.Close() })
 	dec, err := c.launch(p, cmd, h)
 	if !stop() && err == nil {
@@ -68,14 +68,11 @@ func (c *cell) launch(p *Policy, cmd *Command, h *held) (*json.Decoder, error) {
 			streams[i] = null
 		}
 	}
-	if err := hand(c.conn, streams...); err != nil {
-		return nil, err
-	}
 	l := launch{Path: cmd.Path, Args: cmd.Args, Dir: cmd.Dir, Env: cmd.Env, Land: c.land, Unix: p.unixSockets()}
 	if l.Proxy = p.Network == Domains && c.land == nil; l.Proxy {
 		l.Env = proxied(l.Env, proxyAddress, p.ProxyToken)
 	}
-	if err := tell(c.conn, order{Run: &l}); err != nil {
+	if err := send(c.conn, order{Run: &l}, streams...); err != nil {
 		return nil, err
 	}
 	var in io.Reader = c.conn
@@ -112,11 +109,15 @@ type held struct {
 	listener net.Listener  // of the proxy; may be nil
 	exited   chan struct{} // closed when status is known
 	over     chan struct{} // closed when nothing is left
+	heard    chan struct{} // closed when the head says no more
+	settled  chan struct{} // closed when the cell waits again, or is gone
 
 	mu       sync.Mutex
 	asked    bool // its head was told to end it
 	finished bool // the head has said that nothing is left
 	clean    bool // and waits for another command
+	later    bool // which it says after that
+	met      bool // an order met that on its way, and is still to come to the head
 	status   Status
 	found    int
 	once     sync.Once
@@ -139,33 +140,42 @@ func (h *held) proxy(f *os.File, serve func(net.Listener)) error {
 	return nil
 }
 
-// listen takes the news of the head until it is gone.
+// listen takes the news of the head until it says no more.
 func (h *held) listen(dec *json.Decoder) {
-	told := false
-	for done := false; !done; {
-		var n news
-		if err := dec.Decode(&n); err != nil {
-			break
-		}
-		if done = n.Ended != nil; done { // before its status is known: who waits for that looks
-			h.mu.Lock()
-			h.finished, h.found = true, *n.Ended
-			// An order that met the end on its way is still to come to the head.
-			h.clean = n.Again && h.cell.again != nil && n.Asked == h.asked
-			h.mu.Unlock()
-		}
-		if n.Status != nil && !told {
-			h.status, told = *n.Status, true
-			h.status.Exceeded = h.bounds.exceeded(h.status)
-			close(h.exited)
-		}
-	}
-	if !told { // the head was killed, and all with it
-		h.status = Status{Code: 128 + 9, Signal: 9}
-		h.status.Exceeded = h.bounds.exceeded(h.status)
+	defer close(h.heard)
+	told, ended := false, false
+	exit := func(s Status) {
+		s.Exceeded = h.bounds.exceeded(s)
+		h.status, told = s, true
 		close(h.exited)
 	}
-	close(h.over)
+	for more := true; more; {
+		var n news
+		if dec.Decode(&n) != nil {
+			break
+		}
+		h.mu.Lock()
+		if n.Ended != nil { // before its status is known: who waits for that looks
+			h.finished, h.found, h.later = true, *n.Ended, n.Later
+			h.met = n.Asked != h.asked
+		}
+		h.clean = n.Again && h.cell.again != nil && !h.met
+		h.mu.Unlock()
+		if n.Status != nil && !told {
+			exit(*n.Status)
+		}
+		if n.Ended != nil && n.Later {
+			ended = true
+			close(h.over)
+		}
+		more = n.Ended == nil && !ended || n.Later
+	}
+	if !told { // the head was killed, and all with it
+		exit(Status{Code: 128 + 9, Signal: 9})
+	}
+	if !ended {
+		close(h.over)
+	}
 }
 
 func (h *held) Wait() Status {
@@ -199,9 +209,7 @@ func (h *held) ask(grace time.Duration) {
 		return
 	}
 	h.asked = true
-	if hand(h.cell.conn) == nil {
-		_ = tell(h.cell.conn, order{End: &grace})
-	}
+	_ = send(h.cell.conn, order{End: &grace})
 }
 
 // shut closes what belongs to the command alone.
@@ -210,14 +218,30 @@ func (h *held) shut() {
 		if h.listener != nil {
 			h.listener.Close()
 		}
-		if h.clean && !h.bounds.spent() {
-			h.cell.again(h.cell, h.bounds.rest())
+		h.mu.Lock()
+		later := h.later
+		h.mu.Unlock()
+		if later {
+			go func() { <-h.heard; h.settle() }()
 		} else {
-			h.cell.conn.Close()
-			_ = h.bounds.release()
+			h.settle()
 		}
 		h.closed()
 	})
+}
+
+// settle gives the cell back for another command, or ends it.
+func (h *held) settle() {
+	defer close(h.settled)
+	h.mu.Lock()
+	clean := h.clean
+	h.mu.Unlock()
+	if clean && !h.bounds.spent() {
+		h.cell.again(h.cell, h.bounds.rest())
+		return
+	}
+	h.cell.conn.Close()
+	_ = h.bounds.release()
 }
 
 // offspring lists the process pid and what descends from it, from the kernel's own

@@ -42,43 +42,47 @@ func head(args []string) error {
 	// Signals of the command to its head do nothing: handlers, as what is ignored
 	// would be ignored by the command too.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM, syscall.SIGQUIT, syscall.SIGABRT, syscall.SIGTRAP, syscall.SIGSYS)
-	c, err := conn(os.NewFile(3, "server"))
-	if err != nil {
+	unix.CloseOnExec(3)
+	h := newHeading(blocking(3))
+	h.free = make(chan struct{}, 1)
+	if _, err := h.conn.Write([]byte{0}); err != nil { // says who we are
 		return err
 	}
-	if _, err := c.Write([]byte{0}); err != nil { // says who we are
-		return err
-	}
-	h := newHeading(c)
 	h.fence, _ = newStarter(&launch{Unix: true}, enterFenced) // ahead of the command: what fails is tried again for it
-	for again := true; again; {
-		in := h.next
-		if h.next = nil; in == nil {
-			o, more := <-h.orders
-			if !more {
-				return nil // the server wants no more
-			}
-			in = &o
-		}
-		again, err = h.command(*in)
+	if h.fence != nil {
+		go h.fence.do(h.read) // the thread that reads an order is the one that starts it
+	} else {
+		go h.read()
 	}
-	return err
+	for again, err := true, error(nil); again; {
+		h.leader, h.gone, h.alone = 0, make(chan struct{}), false
+		h.ending.Store(false)
+		h.free <- struct{}{}
+		in, more := <-h.orders
+		if !more {
+			return nil // the server wants no more
+		}
+		if again, err = h.command(in); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// command is one command from its start to its end. Again says that nothing is
+// command is one command, started already, to its end. Again says that nothing is
 // left of it, so that the next one finds the namespace as this one did.
 func (h *heading) command(in received) (again bool, err error) {
-	h.leader, h.gone, h.alone = 0, make(chan struct{}), false
-	h.ending.Store(false)
-	if !h.known {
-		h.before, h.known = traitsOf() // with the limits that the server has set
+	if in.Run == nil {
+		in.failed = errNoCommand
 	}
-	if err := h.start(in); err != nil {
-		return false, errors.Join(err, tell(h.conn, news{Failed: err.Error()}))
+	if in.failed != nil {
+		return false, errors.Join(in.failed, tell(h.conn, news{Failed: in.failed.Error()}))
 	}
 	go h.reap()
 	return h.serve()
 }
+
+var errNoCommand = errors.New("no command was given")
 
 // fromAgent tells a head that an agent has compared what is mounted, and that it
 // has to mount its own /proc.
@@ -86,13 +90,13 @@ const fromAgent = "proc"
 
 // heading is the state of a head.
 type heading struct {
-	conn   *net.UnixConn
+	conn   stream
 	orders chan received // closed when the server is gone
+	free   chan struct{} // one may start; nil: whoever gets the order starts it
 	leader int
 	gone   chan struct{} // closed when no process is left
 	alone  bool          // and that was told; known when gone is closed
 	again  bool          // and that it waits for another command
-	next   *received     // the order of that, where it came at once
 	before traits        // of this process
 	known  bool          // they are
 	ending atomic.Bool   // the order to end has come, and is answered
@@ -105,33 +109,40 @@ type heading struct {
 // received is an order and the descriptors beside it.
 type received struct {
 	order
-	files []*os.File
+	files  []*os.File
+	failed error // to start
 }
 
-func newHeading(c *net.UnixConn) *heading {
-	h := &heading{conn: c, orders: make(chan received)}
-	go func() {
-		defer close(h.orders)
-		for dec := json.NewDecoder(c); ; {
-			in, err := take(c)
-			if err != nil {
-				return
-			}
-			o := received{files: in.files}
-			if err := dec.Decode(&o.order); err != nil {
-				return
-			}
-			h.orders <- o
+func newHeading(c stream) *heading { return &heading{conn: c, orders: make(chan received)} }
+
+// read takes the orders of the server until it is gone.
+func (h *heading) read() {
+	defer close(h.orders)
+	for dec := json.NewDecoder(h.conn); ; {
+		in, err := take(h.conn)
+		if err != nil {
+			return
 		}
-	}()
-	return h
+		o := received{files: in.files}
+		if err := dec.Decode(&o.order); err != nil {
+			return
+		}
+		if o.Run != nil && h.free != nil {
+			<-h.free // it can come as soon as the end of the last one was said
+			if !h.known {
+				h.before, h.known = traitsOf() // with the limits that the server has set
+			}
+			o.failed = h.start(o)
+		}
+		h.orders <- o
+	}
 }
 
 // start takes the order to run and starts the command.
 func (h *heading) start(o received) error {
 	files := o.files
 	if o.Run == nil || len(files) != 3 {
-		return errors.New("no command was given")
+		return errNoCommand
 	}
 	if o.Run.Proxy {
 		if err := h.listen(); err != nil {
@@ -162,29 +173,27 @@ func (h *heading) listen() error {
 	return hand(h.conn, f)
 }
 
-// launch starts the command from a thread that has lost all its power.
+// launch starts the command from a thread that has lost all its power: this one,
+// where it is the fenced one, and the command gets no less.
 func (h *heading) launch(l *launch, files []*os.File) (err error) {
-	s := h.fence
-	switch {
-	case h.enter != nil:
-		if s, err = newStarter(l, h.enter); err != nil {
-			return err
-		}
-		defer s.end()
-	case s == nil || s.unix != l.Unix:
-		if s, err = newStarter(l, enterFenced); err != nil {
-			return err
-		}
-		if h.fence != nil {
-			h.fence.end()
-		}
-		h.fence = s
-	}
 	var fds []uintptr
 	for _, f := range files {
 		fds = append(fds, f.Fd())
 	}
-	h.leader, err = s.start(l, fds)
+	if h.enter == nil && h.fence != nil && h.fence.unix == l.Unix {
+		h.leader, err = l.start(fds)
+		return err
+	}
+	enter := h.enter
+	if enter == nil {
+		enter = enterFenced
+	}
+	s, err := newStarter(l, enter)
+	if err != nil {
+		return err
+	}
+	defer s.end()
+	s.do(func() { h.leader, err = l.start(fds) })
 	return err
 }
 
@@ -214,9 +223,13 @@ func (h *heading) reap() {
 		}
 		s := ended(ws)
 		if _, err := syscall.Wait4(-1, &next, syscall.WNOHANG, nil); err == syscall.ECHILD && h.enter == nil && !h.ending.Load() {
-			h.alone, h.again = true, h.untouched()
-			close(h.gone) // first: the next order can come as soon as it is said
-			h.say(news{Status: &s, Ended: new(int), Again: h.again})
+			h.alone = true
+			h.say(news{Status: &s, Ended: new(int), Later: true})
+			h.again = h.untouched() // which takes a while
+			close(h.gone)
+			if h.again {
+				h.say(news{Again: true})
+			}
 			return
 		}
 		h.say(news{Status: &s})
@@ -242,11 +255,6 @@ func (h *heading) serve() (again bool, err error) {
 		}
 		o, more = <-h.orders
 	case o, more = <-h.orders:
-	}
-	if more && o.Run != nil { // it can come only when all was said
-		<-h.gone
-		h.next = &o
-		return h.alone && h.again, nil
 	}
 	if !more || o.End == nil {
 		return false, nil

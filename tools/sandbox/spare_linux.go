@@ -101,10 +101,7 @@ func (b *bubble) newSpare(l Limits) (*spare, error) {
 // become lets it become what the cue starts.
 func (s *spare) become(q cue, socket, errs *os.File) error {
 	defer s.conn.Close()
-	if err := hand(s.conn, socket, errs); err != nil {
-		return err
-	}
-	return tell(s.conn, q)
+	return send(s.conn, q, socket, errs)
 }
 
 // failed says that what s, if it was one, should become did not start.

@@ -190,10 +190,7 @@ func (s *stage) ask(q cue, files ...*os.File) (reply, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var r reply
-	if err := hand(s.conn, files...); err != nil {
-		return r, fmt.Errorf("the stage of the sandbox: %w", err)
-	}
-	if err := tell(s.conn, q); err != nil {
+	if err := send(s.conn, q, files...); err != nil {
 		return r, fmt.Errorf("the stage of the sandbox: %w", err)
 	}
 	if err := s.dec.Decode(&r); err != nil {

@@ -10,8 +10,8 @@ import (
 )
 
 // starter is a thread that has lost all its power for good, and starts commands
-// with no more. To restrict a thread takes a good part of a millisecond, so one
-// is kept for all commands that get the same.
+// with no more. To restrict a thread takes a good part of a millisecond, so a head
+// keeps one for all commands that get the same.
 type starter struct {
 	unix  bool        // Unix sockets are allowed
 	tasks chan func() // closed at its end
@@ -50,11 +50,10 @@ func (s *starter) run(entered chan<- error, enter func() error) {
 	}
 }
 
-// start starts the command of l with the descriptors fds.
-func (s *starter) start(l *launch, fds []uintptr) (pid int, err error) {
-	s.do(func() {
-		pid, err = syscall.ForkExec(l.Path, l.Args, &syscall.ProcAttr{Dir: l.Dir, Env: l.Env, Files: fds, Sys: &syscall.SysProcAttr{Setsid: true}})
-	})
+// start starts the command with the descriptors fds and the power of the calling
+// thread.
+func (l *launch) start(fds []uintptr) (pid int, err error) {
+	pid, err = syscall.ForkExec(l.Path, l.Args, &syscall.ProcAttr{Dir: l.Dir, Env: l.Env, Files: fds, Sys: &syscall.SysProcAttr{Setsid: true}})
 	if err != nil {
 		return 0, fmt.Errorf("start %s in %s: %w", l.Path, l.Dir, err)
 	}

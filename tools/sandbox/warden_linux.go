@@ -57,6 +57,7 @@ type warding struct {
 
 func newWarding(c *net.UnixConn) (*warding, error) {
 	w := &warding{heading: newHeading(c)}
+	go w.read()
 	w.enter = func(l *launch) (err error) {
 		if l.Land == nil {
 			return errors.New("no restrictions were given")

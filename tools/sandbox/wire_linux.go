@@ -34,14 +34,16 @@ type launch struct {
 
 // news is what comes back: that it started or why not, how the command ended,
 // how many others were ended. Where the command leaves nothing, its end is the
-// end of all, and no order for that is waited for.
+// end of all, and no order for that is waited for: whether it serves again may
+// then be said after it.
 type news struct {
 	Started bool    `json:",omitempty"`
 	Failed  string  `json:",omitempty"` // nothing ran
 	Status  *Status `json:",omitempty"`
 	Ended   *int    `json:",omitempty"`
 	Asked   bool    `json:",omitempty"` // with Ended: it answers an order
-	Again   bool    `json:",omitempty"` // with Ended: it waits for another command
+	Again   bool    `json:",omitempty"` // it waits for another command
+	Later   bool    `json:",omitempty"` // with Ended: Again, or the end of the stream, comes next
 }
 
 // pair returns the two ends of a private stream, both closed on exec; mine tells
@@ -89,8 +91,69 @@ func conn(f *os.File) (*net.UnixConn, error) {
 	return u, nil
 }
 
+// stream is an end of one: a *net.UnixConn, or one on which a thread waits itself.
+type stream interface {
+	io.ReadWriter
+	ReadMsgUnix(b, oob []byte) (n, oobn, flags int, from *net.UnixAddr, err error)
+	WriteMsgUnix(b, oob []byte, to *net.UnixAddr) (n, oobn int, err error)
+}
+
+// blocking is a stream whose readers and writers keep their thread: it wakes from
+// the kernel, and not through another one that waits for all.
+type blocking int
+
+func (c blocking) Read(b []byte) (int, error) {
+	n, _, _, _, err := c.ReadMsgUnix(b, nil)
+	return n, err
+}
+
+func (c blocking) ReadMsgUnix(b, oob []byte) (n, oobn, flags int, from *net.UnixAddr, err error) {
+	for {
+		n, oobn, flags, _, err = unix.Recvmsg(int(c), b, oob, unix.MSG_CMSG_CLOEXEC)
+		if err == unix.EINTR {
+			continue
+		}
+		if err == nil && n == 0 && len(b) > 0 {
+			err = io.EOF
+		}
+		return max(n, 0), oobn, flags, nil, err
+	}
+}
+
+func (c blocking) Write(b []byte) (int, error) {
+	sent := 0
+	for sent < len(b) {
+		n, _, err := c.WriteMsgUnix(b[sent:], nil, nil)
+		if sent += n; err != nil {
+			return sent, err
+		}
+	}
+	return sent, nil
+}
+
+func (c blocking) WriteMsgUnix(b, oob []byte, _ *net.UnixAddr) (n, oobn int, err error) {
+	for {
+		n, err = unix.SendmsgN(int(c), b, oob, nil, unix.MSG_NOSIGNAL)
+		if err != unix.EINTR {
+			return max(n, 0), len(oob), err
+		}
+	}
+}
+
 // hand sends descriptors beside one byte.
-func hand(c *net.UnixConn, files ...*os.File) error {
+func hand(c stream, files ...*os.File) error { return pass(c, []byte{0}, files) }
+
+// send sends one message as JSON behind one byte with descriptors beside it.
+func send(c stream, v any, files ...*os.File) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return pass(c, append([]byte{0}, b...), files)
+}
+
+// pass sends b with descriptors beside its first byte.
+func pass(c stream, b []byte, files []*os.File) error {
 	var fds []int
 	for _, f := range files {
 		fds = append(fds, int(f.Fd()))
@@ -99,7 +162,10 @@ func hand(c *net.UnixConn, files ...*os.File) error {
 	if len(fds) > 0 {
 		rights = unix.UnixRights(fds...)
 	}
-	_, _, err := c.WriteMsgUnix([]byte{0}, rights, nil)
+	n, _, err := c.WriteMsgUnix(b, rights, nil)
+	if err == nil && n < len(b) {
+		_, err = c.Write(b[n:])
+	}
 	return err
 }
 
@@ -115,7 +181,7 @@ type handed struct {
 }
 
 // take receives one byte and what is beside it.
-func take(c *net.UnixConn) (h handed, err error) {
+func take(c stream) (h handed, err error) {
 	var b [1]byte
 	oob := make([]byte, unix.CmsgSpace(mostFiles*4)+unix.CmsgSpace(unix.SizeofUcred))
 	n, oobn, flags, _, err := c.ReadMsgUnix(b[:], oob)
@@ -150,7 +216,7 @@ func take(c *net.UnixConn) (h handed, err error) {
 }
 
 // tell sends one message as JSON.
-func tell(c *net.UnixConn, v any) error {
+func tell(c stream, v any) error {
 	b, err := json.Marshal(v)
 	if err != nil {
 		return err
