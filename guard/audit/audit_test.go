@@ -485,3 +485,35 @@ func BenchmarkAppend(b *testing.B) {
 		})
 	}
 }
+
+// TestChangesNothing: only what cannot end the machine goes on before its record
+// is on the disk.
+func TestChangesNothing(t *testing.T) {
+	effect := func(kinds ...guard.Kind) (all []guard.Effect) {
+		for _, k := range kinds {
+			all = append(all, guard.Effect{Kind: k})
+		}
+		return all
+	}
+	unlisted := []guard.Effect{{Kind: guard.Read}, {Kind: guard.Exec, Action: "unlisted"}}
+	for name, c := range map[string]struct {
+		verdict guard.Verdict
+		effects []guard.Effect
+		want    bool
+	}{
+		"refused":                  {guard.VerdictDeny, effect(guard.Exec, guard.Delete), true},
+		"refused before its facts": {guard.VerdictDeny, nil, true},
+		"reads":                    {guard.VerdictAllow, effect(guard.Exec, guard.Read, guard.Read), true},
+		"writes":                   {guard.VerdictAllow, effect(guard.Exec, guard.Read, guard.Write), false},
+		"code":                     {guard.VerdictAllow, effect(guard.Exec, guard.Code), false},
+		"unlisted":                 {guard.VerdictAllow, unlisted, false},
+		"unknown":                  {guard.VerdictAllow, effect(guard.Unknown), false},
+		"reaches out":              {guard.VerdictAllow, effect(guard.Exec, guard.Network), false},
+		"no facts":                 {guard.VerdictAllow, nil, false},
+	} {
+		r := &Record{Event: Decision, Verdict: c.verdict.String(), Effects: c.effects}
+		if got := r.changesNothing(); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}

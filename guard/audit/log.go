@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -117,9 +118,9 @@ func (l *Log) check() error {
 }
 
 // Append writes r as the next line. An answer, and a decision after which
-// something may run, is durable when it returns; a refusal soon after, so that it
-// waits for no disk. Seq, Time, Prev and Hash of r are set. On an error nothing
-// may run.
+// something may change, is durable when it returns; another decision soon after,
+// so that it waits for no disk. Seq, Time, Prev and Hash of r are set. On an error
+// nothing may run.
 func (l *Log) Append(r *Record) error {
 	l.mu.Lock()
 	var err error
@@ -133,16 +134,24 @@ func (l *Log) Append(r *Record) error {
 	if err != nil {
 		return fmt.Errorf("audit: %w", err)
 	}
-	if r.Event == Decision && r.Verdict == guard.VerdictDeny.String() {
+	switch {
+	case r.Event == Decision && r.changesNothing():
 		l.soon(file)
-		return nil
-	}
-	if r.Event == Decision || r.Event == Answer {
+	case r.Event == Decision || r.Event == Answer:
 		if err := file.Sync(); err != nil && !errors.Is(err, os.ErrClosed) { // rotated meanwhile, which syncs
 			return fmt.Errorf("audit: %w", err)
 		}
 	}
 	return nil
+}
+
+// changesNothing reports whether nothing runs after the decision, or only what
+// reads: that cannot end the machine before its record is on the disk, and what
+// can waits until all lines up to its own are.
+func (r *Record) changesNothing() bool {
+	return r.Verdict == guard.VerdictDeny.String() || len(r.Effects) > 0 && !slices.ContainsFunc(r.Effects, func(e guard.Effect) bool {
+		return e.Kind != guard.Read && (e.Kind != guard.Exec || e.Action != "")
+	})
 }
 
 // soon makes durable what was written, without waiting for it.
