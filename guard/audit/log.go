@@ -154,6 +154,10 @@ func (r *Record) changesNothing() bool {
 	})
 }
 
+// lull is how long soon leaves the disk to others between two times: commits of a
+// file system are waited for by all who write to it.
+const lull = 100 * time.Millisecond
+
 // soon makes durable what was written, without waiting for it.
 func (l *Log) soon(file *os.File) {
 	l.dirty.Store(true)
@@ -163,6 +167,7 @@ func (l *Log) soon(file *os.File) {
 	go func() {
 		for l.dirty.Swap(false) {
 			_ = file.Sync() // one that fails is tried by the next line, which must not
+			time.Sleep(lull)
 		}
 		if l.syncing.Store(false); l.dirty.Load() {
 			l.soon(file)
