@@ -40,6 +40,7 @@ type bubble struct {
 	planning sync.Mutex
 	base     *plan    // of the base profile, as the last command had it; may be nil
 	of       Policy   // that it was made for
+	ground   *ground  // on which
 	sockets  []string // of the host, at that time
 
 	mu      sync.Mutex
@@ -176,18 +177,18 @@ func (b *bubble) planned(p *Policy) (*plan, error) {
 	b.planning.Lock()
 	defer b.planning.Unlock()
 	of := *p
-	of.Proxy, of.ProxyToken, of.Limits = nil, "", Limits{} // of which files know nothing
+	of.Proxy, of.ProxyToken, of.Limits, of.ground = nil, "", Limits{}, nil // of which files know nothing
 	if b.Scratch != "" && below([]string{b.Scratch}, of.Scratch) {
 		of.Scratch = b.Scratch // which is writable as a whole
 	}
-	if b.base != nil && slices.Equal(b.sockets, sockets) && reflect.DeepEqual(b.of, of) && b.base.sight.same() {
+	if b.base != nil && p.ground != nil && p.ground == b.ground && slices.Equal(b.sockets, sockets) && reflect.DeepEqual(b.of, of) && b.base.sight.same() {
 		return b.base, nil
 	}
 	m, err := b.files(p, b.caches, b.hidden, sockets)
 	for _, paths := range []*[]string{&of.Roots, &of.Protected, &of.Secrets, &of.Hidden, &of.Caches} {
 		*paths = slices.Clone(*paths) // which are the caller's
 	}
-	b.base, b.of, b.sockets = m, of, sockets
+	b.base, b.of, b.ground, b.sockets = m, of, p.ground, sockets
 	return m, err
 }
 

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -24,6 +25,9 @@ type cell struct {
 	// again gets the cell back for another command, with the bounds it is in; nil
 	// where it serves one.
 	again func(*cell, *bounds)
+	// settling counts the cells that are about to say whether they serve again; nil
+	// where nobody asks.
+	settling *atomic.Int64
 }
 
 // newCell waits for the head at the other end of c to say that it is there.
@@ -222,7 +226,16 @@ func (h *held) shut() {
 		later := h.later
 		h.mu.Unlock()
 		if later {
-			go func() { <-h.heard; h.settle() }()
+			if n := h.cell.settling; n != nil {
+				n.Add(1)
+			}
+			go func() {
+				<-h.heard
+				h.settle()
+				if n := h.cell.settling; n != nil {
+					n.Add(-1)
+				}
+			}()
 		} else {
 			h.settle()
 		}

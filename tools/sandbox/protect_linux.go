@@ -16,8 +16,12 @@ func (m *plan) protect(p *Policy, hidden []string) {
 			pins = append(pins, dir)
 		}
 	}
-	paths := m.sight.unwritable(p)
-	gone := m.sight.absent(paths)
+	found := p.ground
+	if found == nil {
+		found = found.of(p)
+	}
+	m.sight.under = found.sight
+	paths, gone := found.unwritable, found.gone
 	for _, path := range paths {
 		hooks := filepath.Base(path) == "hooks" && !below(p.Roots, path) // made by a command they would be out of the comparison's reach
 		if gone[path] && !hooks || m.writable(path) == "" {

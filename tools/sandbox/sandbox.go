@@ -98,6 +98,8 @@ type Policy struct {
 	Open bool
 	// Limits bound what the command uses. Zero fields take DefaultLimits.
 	Limits Limits
+
+	ground *ground // what the comparison before the run found; nil: there was none
 }
 
 // Limits bound a call. A zero field is not bounded by this value.

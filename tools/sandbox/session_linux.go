@@ -44,6 +44,7 @@ type session struct {
 	users  int           // commands, and who is about to start one; under bubble.mu
 	idle   *time.Timer   // under bubble.mu; may be nil
 	worked atomic.Bool   // a head came
+	soon   atomic.Int64  // heads that are about to wait: ordered, or at their end
 	stale  bool          // not the open one any more: closed when the last user leaves
 
 	mu   sync.Mutex // for the end of ready
@@ -103,6 +104,7 @@ func (b *bubble) openSession(files *plan, key sessionKey, p *Policy) (*session, 
 	}
 	s := &session{key: key, id: strings.ToLower(rand.Text()[:8]), w: w, conn: mine, ready: make(chan kept, most)}
 	go s.collect(b.groups, p.Limits)
+	s.soon.Store(ahead)
 	for range ahead {
 		if _, err := mine.Write([]byte{0}); err != nil {
 			s.close()
@@ -135,6 +137,7 @@ func (s *session) collect(groups cgroups, limits Limits) {
 			return
 		}
 		s.worked.Store(true)
+		fresh.settling = &s.soon
 		fresh.again = func(c *cell, b *bounds) { s.give(kept{c, b}) }
 		k := kept{cell: fresh}
 		if b, err := groups.bind(fmt.Sprintf("ahead-%d-%s", i, s.id), limits, nil); err == nil { // else the call is told why
@@ -144,6 +147,7 @@ func (s *session) collect(groups cgroups, limits Limits) {
 			}
 		}
 		s.give(k)
+		s.soon.Add(-1)
 	}
 }
 
@@ -173,7 +177,8 @@ func (s *session) cell(ctx context.Context) (kept, error) {
 	case c, ok = <-s.ready:
 	default:
 	}
-	if ok && len(s.ready) == 0 {
+	if ok && len(s.ready) == 0 && (c.cell == nil || s.soon.Load() == 0) {
+		s.soon.Add(1)
 		if _, err := s.conn.Write([]byte{0}); err != nil {
 			if c.cell != nil {
 				c.discard()

@@ -14,6 +14,7 @@ import (
 // costs a fraction of making it anew. nil asks and remembers nothing. It is not
 // safe for concurrent use.
 type sight struct {
+	under *sight // with more answers, which somebody else looks after; may be nil
 	spots map[query]spot
 	again []func() bool // the other questions
 }
@@ -68,6 +69,11 @@ func (s *sight) look(path string, follow bool) spot {
 		return spotAt(path, follow)
 	}
 	at := query{path, follow}
+	if s.under != nil {
+		if was, asked := s.under.spots[at]; asked {
+			return was
+		}
+	}
 	was, asked := s.spots[at]
 	if !asked {
 		if s.spots == nil {

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -58,15 +59,17 @@ func TestPlanKept(t *testing.T) {
 			return os.Mkdir(p.root, 0o755)
 		}), true},
 	} {
-		before, err := b.planned(p.base())
+		pol := p.base()
+		found := (*ground)(nil).of(pol)
+		pol.ground = found
+		before, err := b.planned(pol)
 		if err != nil {
 			t.Fatal(err)
 		}
-		found := ground{}
-		found.of(p.base(), true)
-		was := found.sight
 		c.do()
-		now, err := b.planned(p.base())
+		pol = p.base()
+		pol.ground = found.of(pol)
+		now, err := b.planned(pol)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -80,13 +83,11 @@ func TestPlanKept(t *testing.T) {
 		if (now != before) != c.other {
 			t.Errorf("%s: made anew: %v", c.name, now != before)
 		}
-		found.of(p.base(), true)
-		again := ground{}
-		again.of(p.base(), true)
-		if len(again.mounted) != len(found.mounted) || !slices.Equal(again.gits[p.root], found.gits[p.root]) {
-			t.Errorf("%s: the ground is %v, and was taken for %v", c.name, again, found)
+		again := (*ground)(nil).of(p.base())
+		if !maps.Equal(again.there, pol.ground.there) || !slices.Equal(again.unwritable, pol.ground.unwritable) || !slices.Equal(again.gits[p.root], pol.ground.gits[p.root]) {
+			t.Errorf("%s: the ground is %v, and was taken for %v", c.name, again, pol.ground)
 		}
-		if !c.other && found.sight != was {
+		if !c.other && pol.ground != found {
 			t.Errorf("%s: the ground was looked at anew", c.name)
 		}
 	}

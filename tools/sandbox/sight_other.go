@@ -9,8 +9,9 @@ import (
 
 // Where there is no sandbox, files are not told apart.
 type (
-	inode struct{}
-	stamp struct{}
+	inode  struct{}
+	stamp  struct{}
+	ground struct{}
 )
 
 func dirStamp(string) stamp { return stamp{} }

@@ -56,21 +56,6 @@ type inode struct {
 
 func (e *entry) inode() inode { return inode{e.stamp.dev, e.stamp.ino, e.born} }
 
-// inodes are those of paths that exist, where the file system tells them apart.
-func (s *sight) inodes(paths []string) map[string]inode {
-	all := map[string]inode{}
-	gone := s.absent(paths)
-	for _, path := range paths {
-		if gone[path] {
-			continue
-		}
-		if at := s.look(path, false); at.there() && at.born != 0 {
-			all[path] = at.inode
-		}
-	}
-	return all
-}
-
 // covers reports whether path is, or lies below, what was mounted read-only for
 // the command and is there still: a mount goes away with what it stands on.
 func (c *watch) covers(path string) bool {

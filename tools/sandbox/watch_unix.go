@@ -30,7 +30,7 @@ type watcher struct {
 	seen  map[string]bool   // deeds that base has
 	loose map[string]bool   // what one that has ended since then could write
 
-	ground ground // of the last run
+	ground *ground // of the last run
 
 	linked []string         // what got a further name, as the last comparison found it
 	owed   map[string]owing // what could not be taken back
@@ -41,35 +41,48 @@ type watcher struct {
 type watch struct {
 	w      *watcher
 	policy *Policy
+	ground *ground
 	// mounted is what was mounted read-only for the command.
 	mounted map[string]inode
 	allowed func() // ends what is noted of what it may change
 }
 
-// ground is what a run finds: the git directories of each root, and what is
-// mounted read-only for it where it exists.
+// ground is what a run of a policy finds: the git directories of each root, what
+// is not written, and of that what is not there, and what is. It is not changed
+// once it is made.
 type ground struct {
-	roots, held, allowed []string // of the policy that it is for
+	roots, held, allowed []string // of the policy
 	config               bool
 	gits                 map[string][]string
-	mounted              map[string]inode
-	sight                *sight // nil: nothing was found yet
+	unwritable           []string
+	gone                 map[string]bool // as far as absent tells
+	there                map[string]inode
+	sight                *sight
 }
 
-// of makes g that of a run of p, anew where the last one was another or found
-// something else.
-func (g *ground) of(p *Policy, mounts bool) {
+// of returns the ground of a run of p: g, unless that is of another policy, or
+// something is not as it was. It may be nil.
+func (g *ground) of(p *Policy) *ground {
 	held := slices.Concat(p.Protected, p.Secrets)
-	if g.sight != nil && slices.Equal(g.roots, p.Roots) && slices.Equal(g.held, held) && slices.Equal(g.allowed, p.Allowed) && g.config == p.GitConfig && g.sight.same() {
-		return
+	if g != nil && slices.Equal(g.roots, p.Roots) && slices.Equal(g.held, held) && slices.Equal(g.allowed, p.Allowed) && g.config == p.GitConfig && g.sight.same() {
+		return g
 	}
-	*g = ground{roots: slices.Clone(p.Roots), held: held, allowed: slices.Clone(p.Allowed), config: p.GitConfig, gits: map[string][]string{}, sight: &sight{}}
+	g = &ground{roots: slices.Clone(p.Roots), held: held, allowed: slices.Clone(p.Allowed), config: p.GitConfig, gits: map[string][]string{}, sight: &sight{}}
 	for _, root := range p.Roots {
 		g.gits[root] = g.sight.gitDirs(root)
 	}
-	if mounts {
-		g.mounted = g.sight.inodes(g.sight.unwritable(p))
+	g.unwritable = g.sight.unwritable(p)
+	g.gone = g.sight.absent(g.unwritable)
+	g.there = map[string]inode{}
+	for _, path := range g.unwritable {
+		if g.gone[path] {
+			continue
+		}
+		if at := g.sight.look(path, false); at.there() && at.born != 0 { // 0: this file system does not tell files apart
+			g.there[path] = at.inode
+		}
 	}
+	return g
 }
 
 // newWatcher returns one that keeps its things in state.
@@ -88,7 +101,7 @@ func (w *watcher) begin(p *Policy) (*watch, error) {
 			w.seen[name] = strings.HasPrefix(name, did)
 		}
 	}
-	w.ground.of(p, w.mounts)
+	w.ground = w.ground.of(p)
 	for _, path := range p.Roots {
 		if !slices.Contains(w.roots, path) {
 			w.roots = append(w.roots, path)
@@ -129,7 +142,10 @@ func (w *watcher) begin(p *Policy) (*watch, error) {
 	if c.allowed, err = w.deeds.run(p.Allowed); err != nil {
 		return nil, err
 	}
-	c.mounted = w.ground.mounted
+	if w.mounts {
+		c.mounted = w.ground.there
+	}
+	c.ground = w.ground
 	w.live[c] = true
 	return c, nil
 }

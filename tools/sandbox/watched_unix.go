@@ -28,7 +28,9 @@ func (w *watched) Start(ctx context.Context, p *Policy, c *Command) (Process, er
 	if err != nil {
 		return nil, fmt.Errorf("look at the protected paths: %w", err)
 	}
-	inner, err := w.Sandbox.Start(ctx, p, c)
+	found := *p
+	found.ground = watch.ground
+	inner, err := w.Sandbox.Start(ctx, &found, c)
 	if err != nil {
 		_, _ = watch.end() // nothing ran
 		return nil, err
