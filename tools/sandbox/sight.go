@@ -56,13 +56,6 @@ const isFile = fs.FileMode(1)
 
 func (p spot) there() bool { return p.kind != 0 }
 
-func kindOf(fi fs.FileInfo) fs.FileMode {
-	if fi.Mode().IsRegular() {
-		return isFile
-	}
-	return fi.Mode().Type()
-}
-
 // look tells what is at path, or with follow where it leads.
 func (s *sight) look(path string, follow bool) spot {
 	if s == nil {
