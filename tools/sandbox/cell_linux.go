@@ -25,8 +25,8 @@ type cell struct {
 	// again gets the cell back for another command, with the bounds it is in; nil
 	// where it serves one.
 	again func(*cell, *bounds)
-	// settling counts the cells that are about to say whether they serve again; nil
-	// where nobody asks.
+	// settling counts the cells, with this one, that are about to say whether they
+	// serve again.
 	settling *atomic.Int64
 }
 
@@ -37,7 +37,7 @@ func newCell(c *net.UnixConn) (*cell, error) {
 		c.Close()
 		return nil, err
 	}
-	return &cell{conn: c, pid: h.pid}, nil
+	return &cell{conn: c, pid: h.pid, settling: new(atomic.Int64)}, nil
 }
 
 // start starts cmd in the cell. closed is called once when nothing of it is
@@ -226,15 +226,11 @@ func (h *held) shut() {
 		later := h.later
 		h.mu.Unlock()
 		if later {
-			if n := h.cell.settling; n != nil {
-				n.Add(1)
-			}
+			h.cell.settling.Add(1)
 			go func() {
 				<-h.heard
 				h.settle()
-				if n := h.cell.settling; n != nil {
-					n.Add(-1)
-				}
+				h.cell.settling.Add(-1)
 			}()
 		} else {
 			h.settle()

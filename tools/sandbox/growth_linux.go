@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -59,9 +58,7 @@ func (b *bounds) written(made bool) int64 {
 
 // makes reports whether the file was made since the call began.
 func (b *bounds) makes(path string) bool {
-	var x unix.Statx_t
-	return unix.Statx(unix.AT_FDCWD, path, unix.AT_SYMLINK_NOFOLLOW, unix.STATX_BTIME, &x) == nil && x.Mask&unix.STATX_BTIME != 0 &&
-		time.Unix(x.Btime.Sec, int64(x.Btime.Nsec)).After(b.began.Add(-tick))
+	return bornAt(path) > b.began.Add(-tick).UnixNano()
 }
 
 // nameless sums the blocks of deleted files that processes hold open, in bytes.

@@ -54,7 +54,7 @@ func head(args []string) error {
 	} else {
 		go h.read()
 	}
-	for again, err := true, error(nil); again; {
+	for {
 		h.leader, h.gone, h.alone = 0, make(chan struct{}), false
 		h.ending.Store(false)
 		h.free <- struct{}{}
@@ -62,11 +62,10 @@ func head(args []string) error {
 		if !more {
 			return nil // the server wants no more
 		}
-		if again, err = h.command(in); err != nil {
+		if again, err := h.command(in); err != nil || !again {
 			return err
 		}
 	}
-	return nil
 }
 
 // command is one command, started already, to its end. Again says that nothing is

@@ -49,7 +49,6 @@ type bounds struct {
 	limits Limits
 	group  *group // nil: none
 	began  time.Time
-	free   uint64 // memory of the machine that was free at its start, in bytes
 	disk   []volume
 	dirs   []string
 
@@ -83,7 +82,7 @@ func (c cgroups) bind(id string, l Limits, dirs []string) (*bounds, error) {
 }
 
 func newBounds(l Limits, dirs []string) *bounds {
-	return &bounds{limits: l.or(DefaultLimits()), dirs: dirs, free: freeMemory(), disk: volumes(dirs), began: time.Now(), stop: make(chan struct{}), done: make(chan struct{})}
+	return &bounds{limits: l.or(DefaultLimits()), dirs: dirs, disk: volumes(dirs), began: time.Now(), stop: make(chan struct{}), done: make(chan struct{})}
 }
 
 // volumes are the file systems of dirs as they are now.
@@ -192,6 +191,10 @@ func (b *bounds) watch(processes func() []int, end func()) {
 		defer onWatch.Add(-1)
 		tick := time.NewTicker(pace)
 		defer tick.Stop()
+		free := int64(0) // memory of the machine, at the start
+		if b.group == nil {
+			free = int64(freeMemory())
+		}
 		memory := turn{next: b.began.Add(time.Second)}
 		disk := memory
 		for {
@@ -201,7 +204,8 @@ func (b *bounds) watch(processes func() []int, end func()) {
 			case <-tick.C:
 			}
 			which := ""
-			if b.group == nil && memory.due(b.taken() > b.limits.Memory/2) {
+			// What is free less is all that the call took, where nobody else gave some back.
+			if b.group == nil && memory.due(free-int64(freeMemory()) > b.limits.Memory/2) {
 				began := time.Now()
 				if resident(processes()) > b.limits.Memory {
 					which = "memory"
@@ -226,10 +230,6 @@ func (b *bounds) watch(processes func() []int, end func()) {
 		}
 	}()
 }
-
-// taken is how much less memory is free than when the call began, in bytes: all
-// that it took, where nobody else gave some back.
-func (b *bounds) taken() int64 { return int64(b.free) - int64(freeMemory()) }
 
 // memory is what the machine had free when it was last asked: the same for all
 // calls, and no older than half of pace.

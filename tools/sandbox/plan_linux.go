@@ -40,7 +40,11 @@ var nameService = []string{"/run/systemd/resolve", "/run/NetworkManager/resolv.c
 
 // files plans what a command of p sees. Sockets are those of the host, by name.
 func (s *Settings) files(p *Policy, c *caches, u unread, sockets []string) (*plan, error) {
-	m := &plan{last: map[string]string{}, sight: &sight{}}
+	found := p.ground
+	if found == nil {
+		found = found.of(p, true)
+	}
+	m := &plan{last: map[string]string{}, sight: &sight{under: found.sight}}
 	for _, root := range p.Roots {
 		if root == "/" || !filepath.IsAbs(root) {
 			return nil, fmt.Errorf("%q cannot be a workspace root", root)
@@ -84,7 +88,7 @@ func (s *Settings) files(p *Policy, c *caches, u unread, sockets []string) (*pla
 	if !p.Open {
 		hidden = append(hidden, sockets...)
 	}
-	m.protect(p, hidden)
+	m.protect(p, found, hidden)
 	m.hide(hidden)
 	return m, nil
 }

@@ -9,18 +9,13 @@ import (
 // protect plans the protected paths that exist: read-only mounts. Every
 // directory between them, or what is hidden, and their root is pinned as a mount
 // of its own, since a mount cannot be renamed or removed (EBUSY).
-func (m *plan) protect(p *Policy, hidden []string) {
+func (m *plan) protect(p *Policy, found *ground, hidden []string) {
 	var pins, readOnly []string
 	pin := func(path string) {
 		for dir := up(path); m.last[dir] == "" && dir != "/"; dir = up(dir) {
 			pins = append(pins, dir)
 		}
 	}
-	found := p.ground
-	if found == nil {
-		found = found.of(p)
-	}
-	m.sight.under = found.sight
 	paths, gone := found.unwritable, found.gone
 	for _, path := range paths {
 		hooks := filepath.Base(path) == "hooks" && !below(p.Roots, path) // made by a command they would be out of the comparison's reach

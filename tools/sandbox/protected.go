@@ -57,6 +57,21 @@ func (s *sight) protected(roots []string) []string {
 // gitDirs returns the git directories of the work tree root: its own, the
 // common one of a linked work tree, those of its submodules and work trees.
 func (s *sight) gitDirs(root string) []string {
+	if s == nil {
+		return s.findGitDirs(root)
+	}
+	all, found := s.gits[root]
+	if !found {
+		if s.gits == nil {
+			s.gits = map[string][]string{}
+		}
+		all = s.findGitDirs(root)
+		s.gits[root] = all
+	}
+	return all
+}
+
+func (s *sight) findGitDirs(root string) []string {
 	all := s.gitDirsAt(filepath.Join(root, ".git"))
 	if len(all) == 0 {
 		return nil

@@ -16,7 +16,8 @@ import (
 type sight struct {
 	under *sight // with more answers, which somebody else looks after; may be nil
 	spots map[query]spot
-	again []func() bool // the other questions
+	gits  map[string][]string // of each root
+	again []func() bool       // the other questions
 }
 
 // query is a question for a spot.

@@ -1,20 +1,11 @@
 package sandbox
 
 import (
-	"os"
+	"io/fs"
 	"time"
 )
 
-// spotAt looks at path.
-func spotAt(path string, follow bool) spot {
-	look := os.Lstat
-	if follow {
-		look = os.Stat
-	}
-	fi, err := look(path)
-	if err != nil {
-		return spot{}
-	}
+func inodeOf(path string, fi fs.FileInfo) inode {
 	s := stampOf(fi, time.Time{})
-	return spot{inode: inode{dev: s.dev, ino: s.ino, born: bornAt(path)}, kind: kindOf(fi)}
+	return inode{dev: s.dev, ino: s.ino, born: bornAt(path)}
 }

@@ -60,7 +60,7 @@ func TestPlanKept(t *testing.T) {
 		}), true},
 	} {
 		pol := p.base()
-		found := (*ground)(nil).of(pol)
+		found := (*ground)(nil).of(pol, true)
 		pol.ground = found
 		before, err := b.planned(pol)
 		if err != nil {
@@ -68,7 +68,7 @@ func TestPlanKept(t *testing.T) {
 		}
 		c.do()
 		pol = p.base()
-		pol.ground = found.of(pol)
+		pol.ground = found.of(pol, true)
 		now, err := b.planned(pol)
 		if err != nil {
 			t.Fatal(err)
@@ -83,8 +83,8 @@ func TestPlanKept(t *testing.T) {
 		if (now != before) != c.other {
 			t.Errorf("%s: made anew: %v", c.name, now != before)
 		}
-		again := (*ground)(nil).of(p.base())
-		if !maps.Equal(again.there, pol.ground.there) || !slices.Equal(again.unwritable, pol.ground.unwritable) || !slices.Equal(again.gits[p.root], pol.ground.gits[p.root]) {
+		again := (*ground)(nil).of(p.base(), true)
+		if !maps.Equal(again.there, pol.ground.there) || !slices.Equal(again.unwritable, pol.ground.unwritable) || !slices.Equal(again.sight.gitDirs(p.root), pol.ground.sight.gitDirs(p.root)) {
 			t.Errorf("%s: the ground is %v, and was taken for %v", c.name, again, pol.ground)
 		}
 		if !c.other && pol.ground != found {

@@ -20,14 +20,4 @@ func (stamp) same(stamp) bool { return false }
 
 func readDir(path string) ([]fs.DirEntry, error) { return os.ReadDir(path) }
 
-func spotAt(path string, follow bool) spot {
-	look := os.Lstat
-	if follow {
-		look = os.Stat
-	}
-	fi, err := look(path)
-	if err != nil {
-		return spot{}
-	}
-	return spot{kind: kindOf(fi)}
-}
+func inodeOf(string, fs.FileInfo) inode { return inode{} }

@@ -47,13 +47,12 @@ type watch struct {
 	allowed func() // ends what is noted of what it may change
 }
 
-// ground is what a run of a policy finds: the git directories of each root, what
-// is not written, and of that what is not there, and what is. It is not changed
-// once it is made.
+// ground is what a run of a policy finds: the git directories of each root, and
+// where protected paths are mounted what is not written, and of that what is not
+// there, and what is. It is not changed once it is made.
 type ground struct {
 	roots, held, allowed []string // of the policy
 	config               bool
-	gits                 map[string][]string
 	unwritable           []string
 	gone                 map[string]bool // as far as absent tells
 	there                map[string]inode
@@ -62,14 +61,17 @@ type ground struct {
 
 // of returns the ground of a run of p: g, unless that is of another policy, or
 // something is not as it was. It may be nil.
-func (g *ground) of(p *Policy) *ground {
+func (g *ground) of(p *Policy, mounts bool) *ground {
 	held := slices.Concat(p.Protected, p.Secrets)
 	if g != nil && slices.Equal(g.roots, p.Roots) && slices.Equal(g.held, held) && slices.Equal(g.allowed, p.Allowed) && g.config == p.GitConfig && g.sight.same() {
 		return g
 	}
-	g = &ground{roots: slices.Clone(p.Roots), held: held, allowed: slices.Clone(p.Allowed), config: p.GitConfig, gits: map[string][]string{}, sight: &sight{}}
+	g = &ground{roots: slices.Clone(p.Roots), held: held, allowed: slices.Clone(p.Allowed), config: p.GitConfig, sight: &sight{}}
 	for _, root := range p.Roots {
-		g.gits[root] = g.sight.gitDirs(root)
+		g.sight.gitDirs(root)
+	}
+	if !mounts {
+		return g
 	}
 	g.unwritable = g.sight.unwritable(p)
 	g.gone = g.sight.absent(g.unwritable)
@@ -101,11 +103,11 @@ func (w *watcher) begin(p *Policy) (*watch, error) {
 			w.seen[name] = strings.HasPrefix(name, did)
 		}
 	}
-	w.ground = w.ground.of(p)
+	w.ground = w.ground.of(p, w.mounts)
 	for _, path := range p.Roots {
 		if !slices.Contains(w.roots, path) {
 			w.roots = append(w.roots, path)
-			w.links = append(w.links, w.ground.gits[path]...)
+			w.links = append(w.links, w.ground.sight.gitDirs(path)...)
 		}
 	}
 	var fresh []string
@@ -142,9 +144,7 @@ func (w *watcher) begin(p *Policy) (*watch, error) {
 	if c.allowed, err = w.deeds.run(p.Allowed); err != nil {
 		return nil, err
 	}
-	if w.mounts {
-		c.mounted = w.ground.there
-	}
+	c.mounted = w.ground.there
 	c.ground = w.ground
 	w.live[c] = true
 	return c, nil
