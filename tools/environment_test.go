@@ -74,6 +74,11 @@ func TestCommandsGetTheEnvironment(t *testing.T) {
 			t.Errorf("unexpected %s", line)
 		}
 	}
+	for range 8 { // a shell lists names that it hashes alike in the order it was given them
+		if again := b.bash(t, "env", nil); strings.ReplaceAll(again.Stdout, again.CallID, "") != strings.ReplaceAll(res.Stdout, res.CallID, "") {
+			t.Fatalf("in another order:\n%s\n%s", again.Stdout, res.Stdout)
+		}
+	}
 }
 
 // TestNoWaitingForNothing: what package managers do again and again without a

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -86,6 +87,7 @@ func (s *script) start(ctx context.Context) (*run, error) {
 	for name, value := range s.env {
 		cmd.Env = append(cmd.Env, name+"="+value)
 	}
+	slices.Sort(cmd.Env) // what env prints is ordered by it, among names that bash hashes alike
 	r := &run{ending: &ending{}, full: make(chan struct{})}
 	full := sync.OnceFunc(func() { close(r.full) })
 	r.out.flooded, r.err.flooded = full, full

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -186,6 +187,7 @@ func (c *cell) start(script string, traced bool, limit time.Duration) *outcome {
 		}
 	}
 	cmd.Env = append(cmd.Env, "PWD="+c.project)
+	slices.Sort(cmd.Env) // as in the sandbox: env prints in an order that depends on it
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if os.Geteuid() == 0 {
 		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: nobody, Gid: nobody}

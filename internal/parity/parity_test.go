@@ -202,6 +202,7 @@ func bare(t *testing.T, text, dir string, env map[string]string) outcome {
 		cmd.Env = append(cmd.Env, name+"="+value)
 	}
 	cmd.Env = append(cmd.Env, "PWD="+dir)
+	slices.Sort(cmd.Env)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	if err := cmd.Run(); err != nil && cmd.ProcessState == nil {
@@ -268,7 +269,7 @@ var never = []struct {
 }{
 	{regexp.MustCompile(`\b[0-9a-f]{7,40}\b`), "HASH"},
 	{regexp.MustCompile(`\b\d+(\.\d+)?( ?(ms|seconds|second|s))\b`), "TIME"},
-	{regexp.MustCompile(`(duration_ms) [\d.]+`), "$1 TIME"},
+	{regexp.MustCompile(`(duration_ms|real|user|sys)( +|\t)(\d+m)?[\d.]+`), "$1 TIME"},
 	{regexp.MustCompile(`\btmp[._]?[A-Za-z0-9_]{6,}\b`), "TEMP"},
 	{regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d[:_]\d\d[:_]\d\d\S*`), "DATE"},
 	{regexp.MustCompile(`\b\w{3} \w{3} +\d+ \d\d:\d\d:\d\d \d{4} [+-]\d{4}`), "DATE"},
