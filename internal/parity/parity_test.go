@@ -195,6 +195,9 @@ func xsys(t *testing.T) string {
 // bare is a plain bash.
 func bare(t *testing.T, text, dir string, env map[string]string) outcome {
 	t.Helper()
+	for fd := 3; fd < 1024; fd++ { // what this test was started with is none of the command's
+		syscall.CloseOnExec(fd)
+	}
 	cmd := exec.Command("/bin/bash")
 	cmd.Args = []string{"bash", "--noprofile", "--norc", "-c", "--", text}
 	cmd.Dir = dir
