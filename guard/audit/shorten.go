@@ -26,7 +26,7 @@ func (l *Log) shorten(r *Record) Record {
 		}
 		return short(s)
 	}
-	c.Input = redacted(r.Input, short)
+	c.Input, _ = redacted(r.Input, short)
 	c.Reason, c.Error = short(r.Reason), short(r.Error)
 	c.Findings = make([]guard.Finding, 0, min(len(r.Findings), maxList))
 	for _, f := range r.Findings[:min(len(r.Findings), maxList)] {
@@ -41,37 +41,44 @@ func (l *Log) shorten(r *Record) Record {
 	return c
 }
 
-// Redacted is what the log keeps of JSON: every string without its secrets, and a
-// long one as its beginning, size and hash. What is no JSON is kept as one
-// string.
-func Redacted(raw json.RawMessage) json.RawMessage { return redacted(raw, short) }
+// Redacted is what the log keeps of JSON, and whether that is all of it: every
+// string without its secrets, and a long one as its beginning, size and hash. What
+// is no JSON is kept as one string.
+func Redacted(raw json.RawMessage) (kept json.RawMessage, whole bool) { return redacted(raw, short) }
 
 // RedactedBy is Redacted, after known has taken out what it knows of.
-func RedactedBy(known func(string) string) func(json.RawMessage) json.RawMessage {
-	return func(raw json.RawMessage) json.RawMessage {
+func RedactedBy(known func(string) string) func(json.RawMessage) (json.RawMessage, bool) {
+	return func(raw json.RawMessage) (json.RawMessage, bool) {
 		return redacted(raw, func(s string) string { return short(known(s)) })
 	}
 }
 
-func redacted(raw json.RawMessage, short func(string) string) json.RawMessage {
+func redacted(raw json.RawMessage, short func(string) string) (kept json.RawMessage, whole bool) {
 	if len(raw) == 0 {
-		return nil
+		return nil, true
 	}
 	var v any
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.UseNumber()
-	if dec.Decode(&v) != nil || dec.More() {
+	if whole = dec.Decode(&v) == nil && !dec.More(); !whole {
 		v = string(raw)
 	}
+	v = walk(v, func(s string) string {
+		was := s
+		s = short(s)
+		whole = whole && s == was
+		return s
+	})
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	if enc.Encode(walk(v, short)) != nil {
-		return nil
+	if enc.Encode(v) != nil {
+		return nil, false
 	}
-	return bytes.TrimSpace(b.Bytes())
+	return bytes.TrimSpace(b.Bytes()), whole
 }
 
+// walk replaces each string of v by what short makes of it.
 func walk(v any, short func(string) string) any {
 	switch v := v.(type) {
 	case string:
@@ -81,8 +88,8 @@ func walk(v any, short func(string) string) any {
 			v[i] = walk(v[i], short)
 		}
 	case map[string]any:
-		for k := range v {
-			v[k] = walk(v[k], short)
+		for k, e := range v {
+			v[k] = walk(e, short)
 		}
 	}
 	return v

@@ -40,7 +40,7 @@ func (k *Known) Redact(s string) string {
 	if k != nil {
 		s = k.forms.Replace(s)
 	}
-	return redact(s, []shape{own})
+	return mine.redact(s)
 }
 
 // encoded is v in base64, after 0, 1 and 2 other bytes, without the characters

@@ -1,9 +1,9 @@
 package text
 
 import (
+	"math/bits"
 	"regexp"
-	"slices"
-	"strings"
+	"sync"
 )
 
 // Removed stands where a secret stood.
@@ -20,9 +20,19 @@ type shape struct {
 
 func looks(expr string, cues ...string) shape { return shape{cues, Pattern(expr)} }
 
+// family are shapes that are looked for together, one after the other: at most 64.
+type family struct {
+	shapes []shape
+	cues   func() *cues
+}
+
+func shapes(list ...shape) *family {
+	return &family{list, sync.OnceValue(func() *cues { return cuesOf(list) })}
+}
+
 // tokens are the shapes of secrets that are known wherever they stand, whole
 // blocks first.
-var tokens = []shape{
+var tokens = shapes(
 	own,
 	// Private keys: RFC 7468, OpenSSH, PGP. A block that is cut off counts to its end.
 	looks(`-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----(?s:.*?)(?:-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|\z)`, "private key"),
@@ -44,13 +54,16 @@ var tokens = []shape{
 	looks(`\bdop_v1_[a-f0-9]{64}\b`, "dop_v1_"),                                  // DigitalOcean
 	looks(`\bAGE-SECRET-KEY-1[0-9A-Z]{50,}`, "age-secret-key-"),                  // age
 	looks(`\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*`, "eyj"), // JSON Web Tokens
-}
+)
 
 // own are the bearer tokens of Handrail itself.
 var own = looks(`\bhrt_[A-Za-z0-9_-]{43}`, "hrt_")
 
+// mine is own alone.
+var mine = shapes(own)
+
 // places are where a secret of any shape stands.
-var places = []shape{
+var places = shapes(
 	// Authorization headers.
 	looks(`(?i)\b((?:proxy-)?authorization\s*[:=]\s*["']?(?:bearer|basic|token|digest)\s+)[A-Za-z0-9+/=._~:-]{6,}`, "authorization"),
 	looks(`(?i)\b((?:proxy-)?authorization\s*:\s*[\w-]+\s+)[^\s"'\[$][^"'\n]{2,}`, "authorization"), // any scheme
@@ -72,7 +85,7 @@ var places = []shape{
 	looks(`((?:^|[|;&\n(]\s*)\s*(?:echo|printf)\s+(?:-\w+\s+)*)(?:"[^"$]*"|'[^']*'|[^\s"'\[$]\S*)(\s*\|[^\n;&]*--password-stdin)`, "--password-stdin"),
 	// Assignments and fields: password=x, "api_key": "x", AWS_SECRET_ACCESS_KEY=x.
 	looks(`(?i)((?:password|passwd|passphrase|pwd|secret|token|api_?key|access_?key|private_?key|auth_?key)(?:[_-](?:id|key|value|access_key))?["']?\s*(?:=|:\s|:=)\s*)(?:"[^"\n]{3,}"|'[^'\n]{3,}'|[^\s"'$&;,|(){}<>][^\s"'&;,|(){}<>]{2,})`, named...),
-}
+)
 
 // named are the words that make a value a secret.
 var named = []string{"passw", "passphrase", "pwd", "secret", "token", "key"}
@@ -84,21 +97,18 @@ var userinfo = Pattern(`://`)
 // of known shapes, private key blocks, passwords in URLs, and the values of
 // assignments, options and fields that are named password, token, secret or
 // key. It knows shapes only: what has none stays.
-func Redact(s string) string { return redact(redact(s, tokens), places) }
+func Redact(s string) string { return places.redact(tokens.redact(s)) }
 
 // Tokens is Redact for what has the shape of a secret itself: tokens and private
 // keys. What stands in a place for secrets stays.
-func Tokens(s string) string { return redact(s, tokens) }
+func Tokens(s string) string { return tokens.redact(s) }
 
-func redact(s string, shapes []shape) string {
-	lower := strings.ToLower(s)
-	for _, sh := range shapes {
-		if !slices.ContainsFunc(sh.cues, func(cue string) bool { return strings.Contains(lower, cue) }) {
-			continue
-		}
-		s = sh.re().ReplaceAllStringFunc(s, func(m string) string {
+func (f *family) redact(s string) string {
+	for set := f.cues().in(s); set != 0; set &= set - 1 {
+		re := f.shapes[bits.TrailingZeros64(set)].re()
+		s = re.ReplaceAllStringFunc(s, func(m string) string {
 			kept, after := "", ""
-			if g := sh.re().FindStringSubmatch(m); len(g) > 2 {
+			if g := re.FindStringSubmatch(m); len(g) > 2 {
 				kept, after = g[1], g[2]
 			} else if len(g) > 1 {
 				kept = g[1]

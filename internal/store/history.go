@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"reflect"
 	"time"
 
 	"handrail/elicit"
@@ -20,6 +19,17 @@ const (
 	detailMax  = 64 << 10 // bytes of facts and input of one decision
 	batchMax   = 128
 )
+
+// lull is how long errands are gathered: a transaction costs a hundred times what
+// one more statement in it does.
+const lull = 250 * time.Millisecond
+
+// errand is what is written when there is time: a note, or that a token was used.
+type errand struct {
+	note  Note
+	token string
+	used  int64 // ms
+}
 
 // Note is one decision on its way into the history. Call and Decision must not
 // be changed afterwards.
@@ -65,29 +75,46 @@ type detail struct {
 // store does not keep up, or cannot be written, the note is dropped: a decision
 // never waits for its history.
 func (s *Store) Note(n Note) {
-	if s == nil || s.redact == nil || n.Call == nil || n.Decision == nil {
-		return
-	}
-	select {
-	case s.notes <- n:
-	default:
+	if s != nil && s.redact != nil && n.Call != nil && n.Decision != nil {
+		s.later(errand{note: n})
 	}
 }
 
-// write takes notes until the store is closed.
+// later takes an errand, unless there are too many.
+func (s *Store) later(e errand) bool {
+	select {
+	case s.errands <- e:
+	default:
+		return false
+	}
+	if len(s.errands) >= batchMax {
+		select {
+		case s.many <- struct{}{}:
+		default:
+		}
+	}
+	return true
+}
+
+// write runs errands until the store is closed.
 func (s *Store) write() {
 	defer close(s.closed)
 	for written := 0; ; {
-		var batch []Note
+		var batch []errand
 		select {
-		case n := <-s.notes:
-			batch = append(batch, n)
+		case e := <-s.errands:
+			batch = append(batch, e)
+			select {
+			case <-time.After(lull):
+			case <-s.many:
+			case <-s.ended:
+			}
 		case <-s.ended:
 		}
 		for more := true; more && len(batch) < batchMax; {
 			select {
-			case n := <-s.notes:
-				batch = append(batch, n)
+			case e := <-s.errands:
+				batch = append(batch, e)
 			default:
 				more = false
 			}
@@ -95,29 +122,50 @@ func (s *Store) write() {
 		if len(batch) == 0 { // only when it is to end
 			return
 		}
-		_ = s.writeNotes(batch, written%100 < len(batch)) // what cannot be written is dropped
+		_ = s.run(batch, written%100 < len(batch)) // what cannot be written is dropped
 		written += len(batch)
 	}
 }
 
-func (s *Store) writeNotes(batch []Note, prune bool) error {
+// run does errands in one transaction. What is kept of calls is made before it:
+// others wait for who writes.
+func (s *Store) run(batch []errand, prune bool) error {
+	type entry struct {
+		Note
+		detail string
+		whole  bool
+	}
+	var entries []entry
+	for _, e := range batch {
+		if n := e.note; n.Call != nil {
+			kept, whole := s.detail(n.Call, n.Decision)
+			entries = append(entries, entry{n, kept, whole})
+		}
+	}
 	return s.do(context.Background(), func(t *tx) error {
-		for _, n := range batch {
+		for _, e := range batch {
+			if e.token == "" {
+				continue
+			}
+			if _, err := t.exec("UPDATE handrail_tokens SET last_used = ? WHERE id = ? AND last_used < ?", e.used, e.token, e.used); err != nil {
+				return err
+			}
+		}
+		for _, n := range entries {
 			d, c := n.Decision, n.Call
-			kept, whole := s.detail(c, d)
 			_, err := t.exec(`INSERT INTO handrail_history (at, call_id, tool, dir, principal, digest, judged, verdict, rule, granted, approval, choice, whole, detail)
 				VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, millis(n.At), n.CallID, c.ToolName, c.WorkingDir, c.Principal, d.Digest,
-				judgedOf(d).String(), d.Verdict.String(), d.Rule, number(d.Granted), string(n.Approval), string(n.Choice), number(whole), kept)
+				judgedOf(d).String(), d.Verdict.String(), d.Rule, number(d.Granted), string(n.Approval), string(n.Choice), number(n.whole), n.detail)
 			if err != nil {
 				return err
 			}
 		}
-		if !prune {
+		if !prune || len(entries) == 0 {
 			return nil
 		}
 		_, err := t.exec("DELETE FROM handrail_history WHERE at < ?", millis(s.now().Add(-historyFor)))
 		pruned := map[string]bool{}
-		for _, n := range batch { // of each principal, so that none drives out another's
+		for _, n := range entries { // of each principal, so that none drives out another's
 			if who := n.Call.Principal; err == nil && !pruned[who] {
 				pruned[who] = true
 				_, err = t.exec("DELETE FROM handrail_history WHERE principal = ? AND id <= (SELECT id FROM handrail_history WHERE principal = ? ORDER BY id DESC LIMIT 1 OFFSET ?)",
@@ -156,16 +204,12 @@ func (s *Store) detail(c *guard.EvalContext, d *guard.Decision) (kept string, wh
 	if err != nil || len(b) > detailMax {
 		return "", false
 	}
-	clean := s.redact(b)
-	var was, is any
-	if json.Unmarshal(b, &was) != nil || json.Unmarshal(clean, &is) != nil {
-		return "", false
-	}
+	clean, whole := s.redact(b)
 	// PostgreSQL takes no NUL in a text, also not as an escape in one that is read as JSON later.
 	if bytes.Contains(clean, []byte(`\u0000`)) {
 		return "", false
 	}
-	return string(clean), reflect.DeepEqual(was, is)
+	return string(clean), whole
 }
 
 func number(b bool) int {

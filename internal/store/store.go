@@ -32,9 +32,9 @@ type Options struct {
 	// Place is the absolute path of a SQLite file, or the URL of a PostgreSQL
 	// database: postgres://user@host/name.
 	Place string
-	// Redact takes secrets out of what history keeps (JSON). Without it no
-	// history is kept.
-	Redact func(json.RawMessage) json.RawMessage
+	// Redact takes secrets out of what history keeps (JSON), and says whether
+	// nothing was taken out. Without it no history is kept.
+	Redact func(json.RawMessage) (clean json.RawMessage, whole bool)
 	// AlwaysFor is how long an always grant holds at most, WaitFor how long a
 	// call waits for a person. Zero means 30 days and one hour.
 	AlwaysFor, WaitFor time.Duration
@@ -47,15 +47,19 @@ type Store struct {
 	pg     bool
 	place  string      // for messages: no password
 	file   os.FileInfo // of SQLite, as it was opened
-	redact func(json.RawMessage) json.RawMessage
+	redact func(json.RawMessage) (json.RawMessage, bool)
 	now    func() time.Time
 	always time.Duration
 	wait   time.Duration
 
-	notes  chan Note
-	ended  chan struct{}
-	close  sync.Once
-	closed chan struct{}
+	bearer *sql.Stmt // asked at every request of a hosted server
+	used   sync.Map  // when tokens were last noted as used, in ms, by their id
+
+	errands chan errand
+	many    chan struct{} // there are so many that they should not wait
+	ended   chan struct{}
+	close   sync.Once
+	closed  chan struct{}
 }
 
 // IsURL reports whether place is the URL of a database and not a file.
@@ -84,7 +88,7 @@ func CheckURL(place string) error {
 // what to do.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	s := &Store{place: o.Place, redact: o.Redact, now: time.Now, always: cmp.Or(o.AlwaysFor, alwaysFor), wait: cmp.Or(o.WaitFor, waitFor),
-		notes: make(chan Note, 512), ended: make(chan struct{}), closed: make(chan struct{})}
+		errands: make(chan errand, 4*batchMax), many: make(chan struct{}, 1), ended: make(chan struct{}), closed: make(chan struct{})}
 	var err error
 	if IsURL(o.Place) {
 		err = s.openPostgres()
@@ -96,7 +100,11 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	if err := s.patient(ctx, s.migrate); err != nil {
+	err = s.patient(ctx, s.migrate)
+	if err == nil {
+		s.bearer, err = s.db.PrepareContext(ctx, (&tx{pg: s.pg}).bind(bearerQuery))
+	}
+	if err != nil {
 		s.db.Close()
 		return nil, s.fault(err)
 	}
@@ -139,7 +147,7 @@ func (s *Store) openSQLite() error {
 	return nil
 }
 
-// Close writes what is left of the history and closes the store.
+// Close runs the errands that are left and closes the store.
 func (s *Store) Close() error {
 	s.close.Do(func() { close(s.ended) })
 	<-s.closed
@@ -218,12 +226,23 @@ func (s *Store) fault(err error) error {
 // look is do where f reads in one statement: it takes no lock, so it waits for
 // nobody who writes.
 func (s *Store) look(ctx context.Context, f func(*tx) error) error {
+	return s.prompt(ctx, func(ctx context.Context) error { return f(&tx{s.db, ctx, s.pg}) })
+}
+
+// prompt runs f, which reads in one statement. A file is read at once, so f's
+// context has no end there: for one that has, the driver starts a goroutine.
+func (s *Store) prompt(ctx context.Context, f func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	if err := s.there(); err != nil {
 		return s.fault(err)
 	}
-	return s.fault(s.patient(ctx, func(ctx context.Context) error { return f(&tx{s.db, ctx, s.pg}) }))
+	return s.fault(s.patient(ctx, func(ctx context.Context) error {
+		if !s.pg {
+			ctx = context.WithoutCancel(ctx)
+		}
+		return f(ctx)
+	}))
 }
 
 // tx is a transaction, or the database, in which ? stands for each argument.

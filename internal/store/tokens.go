@@ -86,14 +86,16 @@ func (s *Store) RevokeToken(ctx context.Context, name string) error {
 	})
 }
 
+const bearerQuery = "SELECT id, principal, expires, revoked, last_used FROM handrail_tokens WHERE sum = ?"
+
 // Bearer returns the token that has this SHA-256: its ID, Principal and Expires.
 // An error says that there is none that holds, or that the store cannot tell. It
-// is asked at every request, so it does not wait for those who write.
+// is asked at every request, so it waits for nobody who writes; that the token was
+// used is noted later.
 func (s *Store) Bearer(ctx context.Context, sum [sha256.Size]byte) (t Token, err error) {
 	var expires, revoked, used int64
-	err = s.look(ctx, func(x *tx) error {
-		row := x.row("SELECT id, principal, expires, revoked, last_used FROM handrail_tokens WHERE sum = ?", hex.EncodeToString(sum[:]))
-		return row.Scan(&t.ID, &t.Principal, &expires, &revoked, &used)
+	err = s.prompt(ctx, func(ctx context.Context) error {
+		return s.bearer.QueryRowContext(ctx, hex.EncodeToString(sum[:])).Scan(&t.ID, &t.Principal, &expires, &revoked, &used)
 	})
 	if err != nil {
 		return Token{}, fmt.Errorf("no such token: %w", err)
@@ -102,16 +104,18 @@ func (s *Store) Bearer(ctx context.Context, sum [sha256.Size]byte) (t Token, err
 	if t.Expires = timeOf(expires); revoked != 0 || !t.Expires.After(now) {
 		return Token{}, fmt.Errorf("token %s has ended", t.ID)
 	}
-	if now.Sub(timeOf(used)) >= time.Minute {
-		err = s.do(ctx, func(x *tx) error {
-			_, err := x.exec("UPDATE handrail_tokens SET last_used = ? WHERE id = ?", millis(now), t.ID)
-			return err
-		})
-	}
-	if err != nil {
-		return Token{}, err
-	}
+	s.use(t.ID, used, millis(now))
 	return t, nil
+}
+
+// use has it noted, once a minute, that a token was used; last is when it was by
+// what the store says.
+func (s *Store) use(id string, last, now int64) {
+	const minute = 60_000
+	noted, _ := s.used.Load(id)
+	if at, _ := noted.(int64); now-max(last, at) >= minute && s.later(errand{token: id, used: now}) {
+		s.used.Store(id, now)
+	}
 }
 
 // Holding returns the ids of the tokens that hold now.

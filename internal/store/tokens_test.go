@@ -33,6 +33,9 @@ func TestTokens(t *testing.T) {
 			t.Errorf("%+v, %v", who, err)
 		}
 		list, err := s.Tokens(t.Context(), false)
+		for end := time.Now().Add(patience); err == nil && list[0].LastUsed.IsZero() && time.Now().Before(end); time.Sleep(lull / 10) { // it is noted later
+			list, err = s.Tokens(t.Context(), false)
+		}
 		if err != nil || len(list) != 1 || list[0].ID != made.ID || !list[0].LastUsed.Equal(now) || !list[0].Expires.Equal(made.Expires) {
 			t.Errorf("%+v, %v", list, err)
 		}
