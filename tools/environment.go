@@ -6,8 +6,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"handrail/tools/sandbox"
 )
 
 // fixed are the variables that every command gets: they keep programs from
@@ -80,42 +78,28 @@ func Environment(roots []string, scratch string) map[string]string {
 
 func environment(server, roots []string, scratch string) map[string]string {
 	env := maps.Clone(fixed)
-	path := ""
+	path, seen := "", trail{}
 	for _, kv := range server {
 		name, value, _ := strings.Cut(kv, "=")
 		if name == "PATH" {
 			path = value
 		}
-		if f, ok := passed[name]; ok && f.fits(value, roots) {
+		if f, ok := passed[name]; ok && f.fits(value, roots, seen) {
 			env[name] = value
 		}
 	}
-	env["PATH"] = searchPath(path, roots)
+	env["PATH"] = searchPath(path, roots, seen)
 	if scratch != "" {
 		env["TMPDIR"] = scratch
 	}
 	return env
 }
 
-// narrow returns env for one call: without what lies in the call's own roots,
-// and with the mark by which the call's processes are found again.
-func narrow(env map[string]string, roots []string, id string) map[string]string {
-	out := maps.Clone(env)
-	for name, value := range out {
-		if f, ok := passed[name]; ok && !f.fits(value, roots) {
-			delete(out, name)
-		}
-	}
-	out["PATH"] = searchPath(env["PATH"], roots)
-	out[sandbox.Mark] = id
-	return out
-}
-
 // fits reports whether value has the form.
-func (f form) fits(value string, roots []string) bool {
+func (f form) fits(value string, roots []string, t trail) bool {
 	switch f {
 	case abroad:
-		return filepath.IsAbs(value) && !below(resolved(value), roots)
+		return filepath.IsAbs(value) && !below(t.resolved(value), roots)
 	case link:
 		return !strings.Contains(value, "@")
 	case flags:
@@ -125,26 +109,17 @@ func (f form) fits(value string, roots []string) bool {
 }
 
 // searchPath filters a PATH and appends the system's directories.
-func searchPath(path string, roots []string) string {
+func searchPath(path string, roots []string, t trail) string {
 	var dirs []string
 	for _, dir := range append(filepath.SplitList(path), system...) {
-		if !filepath.IsAbs(dir) || slices.Contains(dirs, dir) || below(resolved(dir), roots) {
+		if !filepath.IsAbs(dir) || slices.Contains(dirs, dir) {
 			continue
 		}
-		if st, err := os.Stat(dir); err != nil || !st.IsDir() || st.Mode().Perm()&0o002 != 0 {
-			continue
+		if end := t.resolved(dir); !below(end, roots) && t.directory(end) {
+			dirs = append(dirs, dir)
 		}
-		dirs = append(dirs, dir)
 	}
 	return strings.Join(dirs, string(filepath.ListSeparator))
-}
-
-// resolved follows path's links; what does not exist stays as it is.
-func resolved(path string) string {
-	if r, err := filepath.EvalSymlinks(path); err == nil {
-		return r
-	}
-	return filepath.Clean(path)
 }
 
 // below reports whether path (absolute, cleaned) is one of roots or below one.

@@ -55,7 +55,7 @@ func TestEnvironmentIsBuilt(t *testing.T) {
 	if got := environment([]string{"GOFLAGS=-toolexec=./evil"}, nil, ""); got["GOFLAGS"] != "" {
 		t.Errorf("GOFLAGS %q", got["GOFLAGS"])
 	}
-	narrowed := narrow(env, []string{bin}, "id")
+	narrowed := new(narrowings).narrow(env, []string{bin}, "id")
 	if strings.Contains(narrowed["PATH"], bin) || narrowed[sandbox.Mark] != "id" || env[sandbox.Mark] != "" {
 		t.Errorf("narrowed: %q", narrowed)
 	}

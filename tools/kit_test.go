@@ -128,3 +128,11 @@ func (b *bench) events(t testing.TB, id string) (out []string) {
 }
 
 func exists(path string) bool { _, err := os.Lstat(path); return err == nil }
+
+// resolved follows path's links; what does not exist stays as it is.
+func resolved(path string) string {
+	if r, err := filepath.EvalSymlinks(path); err == nil {
+		return r
+	}
+	return filepath.Clean(path)
+}

@@ -15,7 +15,7 @@ func Look(r *shell.Reader, c Call) (*guard.EvalContext, error) {
 		return nil, errors.New("a reader and a workspace root are needed")
 	}
 	j := &job{box: &Toolbox{Reader: r}, call: c, id: newID(), began: time.Now()}
-	j.env = narrow(r.Env, c.Roots, j.id)
+	j.env = j.box.narrowed.narrow(r.Env, c.Roots, j.id)
 	req, err := bind(c.Tool, c.Input)
 	if err != nil {
 		return nil, err

@@ -30,7 +30,7 @@ func startIn(t *testing.T, ctx context.Context, dir, text string, timeout time.D
 	t.Helper()
 	testkit.Require(t, "bash", "apt-get install bash")
 	id := newID()
-	s := &script{text: text, dir: dir, id: id, timeout: timeout, env: narrow(environment(os.Environ(), nil, dir), nil, id),
+	s := &script{text: text, dir: dir, id: id, timeout: timeout, env: new(narrowings).narrow(environment(os.Environ(), nil, dir), nil, id),
 		box: unheld(t), policy: &sandbox.Policy{}}
 	e, err := s.run(ctx)
 	if err != nil {
@@ -225,7 +225,7 @@ func TestRunnerProgress(t *testing.T) {
 	var mu sync.Mutex
 	var told []string
 	s := &script{box: unheld(t), policy: &sandbox.Policy{}, text: "echo one; sleep 0.8; echo two; sleep 0.8; for i in $(seq 5000); do echo $i; done", dir: dir, id: id, timeout: time.Minute,
-		env:      narrow(environment(os.Environ(), nil, dir), nil, id),
+		env:      new(narrowings).narrow(environment(os.Environ(), nil, dir), nil, id),
 		progress: func(m string) { mu.Lock(); told = append(told, m); mu.Unlock() }}
 	if _, err := s.run(t.Context()); err != nil {
 		t.Fatal(err)

@@ -59,7 +59,7 @@ func (s *scratches) end(session string) {
 // environment is what the commands of this call get: that of the server for
 // these roots, with the session's own TMPDIR.
 func (j *job) environment() (map[string]string, error) {
-	env := narrow(j.box.Reader.Env, j.call.Roots, j.id)
+	env := j.box.narrowed.narrow(j.box.Reader.Env, j.call.Roots, j.id)
 	if server := env["TMPDIR"]; server != "" {
 		dir, err := j.box.scratch.of(server, j.call.Session)
 		if err != nil {

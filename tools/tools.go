@@ -68,13 +68,14 @@ type Toolbox struct {
 	// keeps nothing.
 	History *history.Store
 
-	open    atomic.Int32 // questions that wait for an answer
-	pace    pace
-	created creations // files that sessions made
-	boxes   boxes     // sandboxes of sessions
-	outputs outputs   // of jobs, and of what was cut
-	scratch scratches // temporary directories of sessions
-	guarded guarded   // files of secrets in workspaces
+	open     atomic.Int32 // questions that wait for an answer
+	pace     pace
+	created  creations  // files that sessions made
+	boxes    boxes      // sandboxes of sessions
+	outputs  outputs    // of jobs, and of what was cut
+	scratch  scratches  // temporary directories of sessions
+	guarded  guarded    // files of secrets in workspaces
+	narrowed narrowings // environments of calls
 }
 
 // Call is one call of a tool, whoever brought it.
