@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+	"time"
 
 	"handrail/guard/owner"
 )
@@ -51,13 +52,25 @@ func own(path string) (os.FileInfo, error) {
 }
 
 // there says by an error that the path of the store is no longer that of the file
-// which is open: what is written to that, nobody finds.
-func (s *Store) there() error {
+// which is open: what is written to that, nobody finds. Until touched, in ns, stays
+// as it is, no token was taken back.
+func (s *Store) there() (touched int64, err error) {
+	if s.pg {
+		return 0, nil
+	}
+	info, err := os.Lstat(s.place)
+	if err != nil || !os.SameFile(info, s.file) {
+		return 0, errors.New("the file was moved away or replaced while it was open; bring it back, or restart the server")
+	}
+	return info.ModTime().UnixNano(), nil
+}
+
+// touch tells all processes that have the file open that a token was taken back.
+// SQLite itself changes it only now and then.
+func (s *Store) touch() error {
 	if s.pg {
 		return nil
 	}
-	if info, err := os.Lstat(s.place); err != nil || !os.SameFile(info, s.file) {
-		return errors.New("the file was moved away or replaced while it was open; bring it back, or restart the server")
-	}
-	return nil
+	now := time.Now()
+	return os.Chtimes(s.place, now, now)
 }

@@ -52,8 +52,8 @@ type Store struct {
 	always time.Duration
 	wait   time.Duration
 
-	bearer *sql.Stmt // asked at every request of a hosted server
-	used   sync.Map  // when tokens were last noted as used, in ms, by their id
+	bearer *sql.Stmt
+	known  sync.Map // of [sha256.Size]byte: the bearer tokens that held lately, as *known
 
 	errands chan errand
 	many    chan struct{} // there are so many that they should not wait
@@ -164,7 +164,7 @@ func (s *Store) AlwaysFor() time.Duration { return s.always }
 func (s *Store) do(ctx context.Context, f func(*tx) error) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	if err := s.there(); err != nil {
+	if _, err := s.there(); err != nil {
 		return s.fault(err)
 	}
 	err := s.patient(ctx, func(ctx context.Context) error {
@@ -234,7 +234,7 @@ func (s *Store) look(ctx context.Context, f func(*tx) error) error {
 func (s *Store) prompt(ctx context.Context, f func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	if err := s.there(); err != nil {
+	if _, err := s.there(); err != nil {
 		return s.fault(err)
 	}
 	return s.fault(s.patient(ctx, func(ctx context.Context) error {

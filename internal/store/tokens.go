@@ -76,7 +76,7 @@ func (s *Store) Tokens(ctx context.Context, all bool) (list []Token, err error) 
 // RevokeToken ends a token, named by its id or its name, for every server at
 // once. The error is ErrGone where none holds.
 func (s *Store) RevokeToken(ctx context.Context, name string) error {
-	return s.do(ctx, func(x *tx) error {
+	err := s.do(ctx, func(x *tx) error {
 		now := millis(s.now())
 		n, err := x.exec("UPDATE handrail_tokens SET revoked = ? WHERE (id = ? OR name = ?) AND revoked = 0 AND expires > ?", now, name, name, now)
 		if err == nil && n == 0 {
@@ -84,15 +84,43 @@ func (s *Store) RevokeToken(ctx context.Context, name string) error {
 		}
 		return err
 	})
+	if err == nil {
+		err = s.fault(s.touch())
+	}
+	return err
 }
 
 const bearerQuery = "SELECT id, principal, expires, revoked, last_used FROM handrail_tokens WHERE sum = ?"
 
+// known is a token that was found to hold.
+type known struct {
+	Token
+	asked   time.Time
+	touched int64 // of the file, before it was asked
+}
+
+// knownFor is for how long a token is not asked for again: its use is noted to the
+// minute. It ends with any RevokeToken, and where Holding does not list it.
+const knownFor = time.Minute
+
 // Bearer returns the token that has this SHA-256: its ID, Principal and Expires.
 // An error says that there is none that holds, or that the store cannot tell. It
-// is asked at every request, so it waits for nobody who writes; that the token was
-// used is noted later.
-func (s *Store) Bearer(ctx context.Context, sum [sha256.Size]byte) (t Token, err error) {
+// is asked at every request, so it waits for nobody who writes, and a file is
+// asked only where it may say something else than before; that the token was used
+// is noted later.
+func (s *Store) Bearer(ctx context.Context, sum [sha256.Size]byte) (Token, error) {
+	touched, err := s.there()
+	if err != nil {
+		return Token{}, s.fault(err)
+	}
+	now := s.now()
+	if v, ok := s.known.Load(sum); ok {
+		if k := v.(*known); k.touched == touched && now.Sub(k.asked).Abs() < knownFor && k.Expires.After(now) {
+			return k.Token, nil
+		}
+		s.known.Delete(sum)
+	}
+	var t Token
 	var expires, revoked, used int64
 	err = s.prompt(ctx, func(ctx context.Context) error {
 		return s.bearer.QueryRowContext(ctx, hex.EncodeToString(sum[:])).Scan(&t.ID, &t.Principal, &expires, &revoked, &used)
@@ -100,25 +128,20 @@ func (s *Store) Bearer(ctx context.Context, sum [sha256.Size]byte) (t Token, err
 	if err != nil {
 		return Token{}, fmt.Errorf("no such token: %w", err)
 	}
-	now := s.now()
 	if t.Expires = timeOf(expires); revoked != 0 || !t.Expires.After(now) {
 		return Token{}, fmt.Errorf("token %s has ended", t.ID)
 	}
-	s.use(t.ID, used, millis(now))
+	if at := millis(now); at-used >= knownFor.Milliseconds() {
+		s.later(errand{token: t.ID, used: at})
+	}
+	if !s.pg { // what another process does to a database is not seen
+		s.known.Store(sum, &known{t, now, touched})
+	}
 	return t, nil
 }
 
-// use has it noted, once a minute, that a token was used; last is when it was by
-// what the store says.
-func (s *Store) use(id string, last, now int64) {
-	const minute = 60_000
-	noted, _ := s.used.Load(id)
-	if at, _ := noted.(int64); now-max(last, at) >= minute && s.later(errand{token: id, used: now}) {
-		s.used.Store(id, now)
-	}
-}
-
-// Holding returns the ids of the tokens that hold now.
+// Holding returns the ids of the tokens that hold now. Of others nothing is
+// remembered, whoever ended them.
 func (s *Store) Holding(ctx context.Context) (ids map[string]bool, err error) {
 	err = s.look(ctx, func(x *tx) error {
 		ids = map[string]bool{}
@@ -129,6 +152,12 @@ func (s *Store) Holding(ctx context.Context) (ids map[string]bool, err error) {
 			ids[id] = true
 			return err
 		})
+	})
+	s.known.Range(func(sum, v any) bool {
+		if err != nil || !ids[v.(*known).ID] {
+			s.known.Delete(sum)
+		}
+		return true
 	})
 	return ids, err
 }

@@ -47,6 +47,11 @@ func TestTokens(t *testing.T) {
 		if _, err := s.AddToken(t.Context(), Token{Name: "laptop", Principal: "alice", Expires: now.Add(time.Hour)}, again); err != nil {
 			t.Errorf("the name is free again: %v", err)
 		}
+		for range 2 { // the second time it is known
+			if who, err := s.Bearer(t.Context(), again); who.Principal != "alice" || err != nil {
+				t.Errorf("%+v, %v", who, err)
+			}
+		}
 		if err := elsewhere.RevokeToken(t.Context(), "laptop"); err != nil {
 			t.Error(err)
 		}
@@ -58,6 +63,26 @@ func TestTokens(t *testing.T) {
 		}
 		if list, err = s.Tokens(t.Context(), true); err != nil || len(list) != 2 || list[0].Revoked.IsZero() {
 			t.Errorf("%+v, %v", list, err)
+		}
+		// Whoever takes a token back by another way is found out by Holding.
+		byHand := sha256.Sum256([]byte("by hand"))
+		if made, err = s.AddToken(t.Context(), Token{Name: "desk", Principal: "alice", Expires: now.Add(time.Hour)}, byHand); err != nil {
+			t.Fatal(err)
+		}
+		if who, err := s.Bearer(t.Context(), byHand); who.Principal != "alice" || err != nil {
+			t.Errorf("%+v, %v", who, err)
+		}
+		if err := elsewhere.do(t.Context(), func(x *tx) error {
+			_, err := x.exec("UPDATE handrail_tokens SET revoked = 1 WHERE id = ?", made.ID)
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if ids, err := s.Holding(t.Context()); err != nil || ids[made.ID] {
+			t.Errorf("%v, %v", ids, err)
+		}
+		if who, err := s.Bearer(t.Context(), byHand); who != (Token{}) || err == nil {
+			t.Errorf("taken back by hand: %+v, %v", who, err)
 		}
 	})
 }
