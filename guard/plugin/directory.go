@@ -33,6 +33,13 @@ func Dirs(base string) (dirs []string) {
 	return dirs
 }
 
+// absent reports whether a directory of guards cannot be there, since that which
+// would have it is not.
+func absent(dir string) bool {
+	_, err := os.Lstat(filepath.Dir(dir))
+	return errors.Is(err, fs.ErrNotExist)
+}
+
 // source is one directory of guards: a user's, or one of a project, whose files
 // must lie in the project.
 type source struct {

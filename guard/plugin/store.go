@@ -172,13 +172,17 @@ func (s *Store) sources(t *tree) (list []*source, done func()) {
 		}
 		return list, func() {}
 	}
+	dirs := slices.DeleteFunc(Dirs(t.root), absent)
+	if len(dirs) == 0 { // nearly always
+		return nil, func() {}
+	}
 	root, err := os.OpenRoot(t.root)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, func() {} // there is no project, and no guard of it
 	} else if err != nil {
 		return []*source{{dir: t.root, err: err}}, func() {}
 	}
-	for _, dir := range Dirs(t.root) {
+	for _, dir := range dirs {
 		rel, err := filepath.Rel(t.root, dir)
 		if err != nil {
 			continue

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"handrail/guard"
 	"handrail/guard/rules"
 )
@@ -21,8 +23,9 @@ type live struct {
 	notice func(string)
 
 	mu     sync.Mutex
-	config *Config // as it was last good
-	state  string  // of its files
+	config *Config            // as it was last good
+	read   map[string]sighted // of its files
+	state  string
 	next   time.Time
 	told   string
 	places map[string]*site
@@ -200,12 +203,51 @@ func (old *Config) laterThan(c *Config) (paths []string) {
 func (l *live) files() string {
 	c := l.config
 	state := ""
+	read := map[string]sighted{}
 	for _, file := range []string{c.layers.at, c.userFile()} {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			state += err.Error()
+		at, old := stampOf(file), l.read[file]
+		if at == (stamp{}) || at != old.stamp {
+			old = sighted{at, contentOf(file)}
 		}
-		state += sumOf(data) + "\n"
+		if time.Since(time.Unix(0, at.changed)) > settles {
+			read[file] = old
+		}
+		state += old.content + "\n"
 	}
+	l.read = read
 	return state
+}
+
+// contentOf tells the content of a file from any other, or says what is wrong.
+func contentOf(file string) string {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return err.Error()
+	}
+	return sumOf(data)
+}
+
+// sighted is a file whose content is known while its stamp is the same.
+type sighted struct {
+	stamp
+	content string
+}
+
+// settles is for how long after a change a file can change once more with the same
+// stamp: a few ticks of the kernel's clock.
+const settles = 100 * time.Millisecond
+
+// stamp is what changes with every change of a file, also one that sets its times
+// back. Zero: it cannot be looked at.
+type stamp struct {
+	dev, ino      uint64
+	size, changed int64 // bytes; ns
+}
+
+func stampOf(file string) stamp {
+	var st unix.Stat_t
+	if unix.Stat(file, &st) != nil {
+		return stamp{}
+	}
+	return stamp{uint64(st.Dev), uint64(st.Ino), st.Size, st.Ctim.Nano()}
 }

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 )
 
@@ -72,6 +73,10 @@ func (c *Config) withProjects(projects []*project) *Config {
 // Links that lead out of the root are errors; a file that is not there is
 // fs.ErrNotExist.
 func readBelow(root, rel string, max int64) ([]byte, error) {
+	first, _, _ := strings.Cut(rel, "/")
+	if _, err := os.Lstat(filepath.Join(root, first)); errors.Is(err, fs.ErrNotExist) { // nearly always
+		return nil, err
+	}
 	dir, err := os.OpenRoot(root)
 	if err != nil {
 		return nil, err
