@@ -7,7 +7,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
+	"time"
 
 	"handrail/guard/text"
 )
@@ -27,17 +29,31 @@ var errForm = errors.New("this is no whole record")
 
 // seal returns the line of r, newline included, and sets r.Hash.
 func seal(r *Record) ([]byte, error) {
-	r.Hash = ""
-	open, err := encode(r)
+	rest, err := content(r)
 	if err != nil {
 		return nil, err
 	}
-	const empty = `"hash":"`
-	at := bytes.Index(open, []byte(empty)) + len(empty) // nothing before it is a caller's
-	r.Hash = sum(open)
-	line := make([]byte, 0, len(open)+len(r.Hash)+1)
-	line = append(append(append(line, open[:at]...), r.Hash...), open[at:]...)
-	return append(line, '\n'), nil
+	return chain(r, rest), nil
+}
+
+// content returns all of r's line after its link.
+func content(r *Record) ([]byte, error) {
+	line, err := encode(r)
+	if err != nil {
+		return nil, err
+	}
+	const event = `,"event":"`
+	return line[bytes.Index(line, []byte(event)):], nil // what stands before is no caller's
+}
+
+// chain returns the line of r, newline included, from its link and the rest of it,
+// and sets r.Hash.
+func chain(r *Record, rest []byte) []byte {
+	line := fmt.Appendf(nil, `{"seq":%d,"time":"%s","prev":"%s","hash":"`, r.Seq, r.Time.Format(time.RFC3339Nano), r.Prev)
+	start := len(line)
+	line = append(append(line, '"'), rest...)
+	r.Hash = sum(line)
+	return append(slices.Insert(line, start, []byte(r.Hash)...), '\n')
 }
 
 // read takes the link from a line without its newline, and checks that the

@@ -122,12 +122,15 @@ func (l *Log) check() error {
 // so that it waits for no disk. Seq, Time, Prev and Hash of r are set. On an error
 // nothing may run.
 func (l *Log) Append(r *Record) error {
+	// What takes its time is done before the lock, for which all calls wait.
+	next := l.shorten(r)
+	rest, err := content(&next)
 	l.mu.Lock()
-	var err error
-	if l.file == nil {
+	switch {
+	case l.file == nil:
 		err = errors.New("the log is not open")
-	} else {
-		err = l.write(r)
+	case err == nil:
+		err = l.write(r, &next, rest)
 	}
 	file := l.file
 	l.mu.Unlock()
@@ -175,19 +178,18 @@ func (l *Log) soon(file *os.File) {
 	}()
 }
 
-// write appends r under the lock of all processes.
-func (l *Log) write(r *Record) error {
+// write appends next, which is r as it is kept, under the lock of all processes;
+// rest is all of its line but the link.
+func (l *Log) write(r, next *Record, rest []byte) error {
 	torn, err := l.lock()
 	if err == nil && len(torn) == 0 && l.due() {
-		err = l.rotate()
+		torn, err = l.rotate()
 	}
 	defer func() { flock(int(l.file.Fd()), unix.LOCK_UN) }()
 	if err != nil {
 		return err
 	}
-	next := l.shorten(r)
 	next.Seq, next.Prev, next.Time = l.last.seq+1, l.last.hash, time.Now().UTC()
-	next.Torn = nil
 	var line []byte
 	if len(torn) > 0 {
 		if torn[len(torn)-1] != '\n' {
@@ -198,13 +200,12 @@ func (l *Log) write(r *Record) error {
 			next.Seq, next.Prev = mended.seq+1, mended.hash
 		} else {
 			next.Torn = tear(torn)
+			if rest, err = content(next); err != nil {
+				return err
+			}
 		}
 	}
-	sealed, err := seal(&next)
-	if err != nil {
-		return err
-	}
-	line = append(line, sealed...)
+	line = append(line, chain(next, rest)...)
 	if n, err := l.file.Write(line); err != nil {
 		if n > 0 { // a full disk: take the half line back
 			l.file.Truncate(l.size + int64(len(torn)))

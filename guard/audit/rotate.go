@@ -92,30 +92,27 @@ func (l *Log) due() bool {
 }
 
 // rotate puts the file away and opens a new one. The lock on the old one is held,
-// and on the new one when it returns.
-func (l *Log) rotate() error {
+// and on the new one when it returns; see lock. Others may have written to the new
+// one before, and may even have put it away in their turn.
+func (l *Log) rotate() (torn []byte, err error) {
 	old, last := l.file, l.last
 	if err := old.Sync(); err != nil {
-		return err
+		return nil, err
 	}
 	away := rotatedName(l.path, last.seq)
 	if _, err := os.Lstat(away); err == nil {
-		return fmt.Errorf("%s is there already; look into it (handrail audit verify)", away)
+		return nil, fmt.Errorf("%s is there already; look into it (handrail audit verify)", away)
 	}
 	if err := os.Rename(l.path, away); err != nil {
-		return err
+		return nil, err
 	}
 	if err := l.open(); err != nil {
 		l.file = old
-		return errors.Join(err, os.Rename(away, l.path))
-	}
-	if err := flock(int(l.file.Fd()), unix.LOCK_EX); err != nil {
-		return err
+		return nil, errors.Join(err, os.Rename(away, l.path))
 	}
 	l.last = link{}
 	old.Close() // gives its lock back
-	_, err := l.catchUp()
-	return err
+	return l.lock()
 }
 
 // rotatedName is where a log with the last record seq is put away.

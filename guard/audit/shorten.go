@@ -20,6 +20,7 @@ const (
 // strings replaced by their size and hash, long lists cut.
 func (l *Log) shorten(r *Record) Record {
 	c := *r
+	c.Torn = nil
 	short := func(s string) string {
 		if l.Redact != nil {
 			s = l.Redact(s)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"runtime"
 	"time"
 
 	"handrail/elicit"
@@ -140,6 +141,7 @@ func (s *Store) run(batch []errand, prune bool) error {
 		if n := e.note; n.Call != nil {
 			kept, whole := s.detail(n.Call, n.Decision)
 			entries = append(entries, entry{n, kept, whole})
+			runtime.Gosched() // calls that wait for a processor go first
 		}
 	}
 	return s.do(context.Background(), func(t *tx) error {
@@ -159,6 +161,7 @@ func (s *Store) run(batch []errand, prune bool) error {
 			if err != nil {
 				return err
 			}
+			runtime.Gosched()
 		}
 		if !prune || len(entries) == 0 {
 			return nil
