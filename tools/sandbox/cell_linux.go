@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"net"
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -259,6 +260,7 @@ func (h *held) settle() {
 func offspring(pid int) []int {
 	all := []int{pid}
 	for i := 0; i < len(all); i++ {
+		runtime.Gosched() // calls that wait for a processor go first
 		dir := "/proc/" + strconv.Itoa(all[i]) + "/task"
 		threads, _ := os.ReadDir(dir) // it may have ended
 		for _, t := range threads {
