@@ -47,9 +47,31 @@ func init() {
 // figures are what the server's process tells of itself.
 type figures struct {
 	Goroutines, Descriptors, Processes int
-	Heap, Resident                     uint64  // bytes, the heap after a collection
-	Decisions                          int     // of calls that were denied or only read, since the last figures
-	Median, P99, Worst                 float64 // ms from the arrival of such a call's request to its result
+	Heap, Resident                     uint64     // bytes, the heap after a collection
+	Decisions                          []decision // on calls that were denied or only read, since the last figures
+}
+
+// decision is how long one took, from the arrival of its request to its result.
+type decision struct {
+	At   time.Time // of the result
+	Took time.Duration
+}
+
+// spread is the median, p99 and worst of decisions, in ms.
+func spread(list []decision) (median, p99, worst float64) {
+	if len(list) == 0 {
+		return 0, 0, 0
+	}
+	list = slices.SortedFunc(slices.Values(list), func(a, b decision) int { return int(a.Took - b.Took) })
+	ms := func(i int) float64 { return float64(list[i].Took.Microseconds()) / 1000 }
+	return ms(len(list) / 2), ms(len(list) * 99 / 100), ms(len(list) - 1)
+}
+
+// steady are those that were made while no processor was slow.
+func steady(list []decision, slow []stretch) []decision {
+	return slices.DeleteFunc(slices.Clone(list), func(d decision) bool {
+		return slices.ContainsFunc(slow, func(s stretch) bool { return s.from.Before(d.At) && s.to.After(d.At.Add(-d.Took)) })
+	})
 }
 
 // loaded is the server that TestLoad loads, as a process of its own: `handrail
@@ -76,7 +98,7 @@ func loaded() error {
 			open, _ := os.ReadDir("/proc/self/fd")
 			f := figures{Goroutines: runtime.NumGoroutine(), Descriptors: len(open), Heap: m.HeapAlloc,
 				Resident: residentOf(os.Getpid()), Processes: children(os.Getpid())}
-			decided.into(&f)
+			f.Decisions = decided.take()
 			b, _ := json.Marshal(f)
 			fmt.Println(string(b))
 		}
@@ -93,7 +115,7 @@ func loaded() error {
 // what a person should see goes on to standard error.
 type decisions struct {
 	mu   sync.Mutex
-	took []time.Duration
+	made []decision
 }
 
 func (d *decisions) Write(line []byte) (int, error) {
@@ -109,23 +131,19 @@ func (d *decisions) Write(line []byte) (int, error) {
 		return os.Stderr.Write(line)
 	case r.Msg == "a call" && (r.Verdict == "deny" || r.Tool == "safe_read"):
 		d.mu.Lock()
-		d.took = append(d.took, took)
+		d.made = append(d.made, decision{time.Now(), took})
 		d.mu.Unlock()
 	}
 	return len(line), nil
 }
 
-// into moves what was seen since the last time into f.
-func (d *decisions) into(f *figures) {
+// take returns what was seen since the last time.
+func (d *decisions) take() []decision {
 	d.mu.Lock()
-	took := d.took
-	d.took = nil
-	d.mu.Unlock()
-	slices.Sort(took)
-	if f.Decisions = len(took); f.Decisions > 0 {
-		ms := func(i int) float64 { return float64(took[i].Microseconds()) / 1000 }
-		f.Median, f.P99, f.Worst = ms(len(took)/2), ms(len(took)*99/100), ms(len(took)-1)
-	}
+	defer d.mu.Unlock()
+	made := d.made
+	d.made = nil
+	return made
 }
 
 func residentOf(pid int) uint64 {
@@ -155,6 +173,7 @@ type load struct {
 	ask    io.Writer
 	told   *bufio.Reader
 	origin time.Time
+	pace   *pace // nil until there is load
 }
 
 // figures asks for figures; with a word they are logged.
@@ -172,8 +191,16 @@ func (l *load) figures(when string) (f figures) {
 		return f
 	}
 	const mb = 1 << 20
+	median, p99, worst := spread(f.Decisions)
 	l.Logf("%6.0fs %-12s %10d %11d %9d %7.1f %8.1f %9d %7.2f %6.2f %8.2f", time.Since(l.origin).Seconds(), when, f.Goroutines,
-		f.Descriptors, f.Processes, float64(f.Heap)/mb, float64(f.Resident)/mb, f.Decisions, f.Median, f.P99, f.Worst)
+		f.Descriptors, f.Processes, float64(f.Heap)/mb, float64(f.Resident)/mb, len(f.Decisions), median, p99, worst)
+	if l.pace != nil {
+		usual, slowest, slow := l.pace.since()
+		calm := steady(f.Decisions, slow)
+		median, p99, worst = spread(calm)
+		l.Logf("%20s beside it, work of %v takes %v at p99; %d decisions while it took no more than twice as long: %.2f, %.2f, %.2f ms", "",
+			usual, slowest, len(calm), median, p99, worst)
+	}
 	return f
 }
 
@@ -300,6 +327,7 @@ func TestLoad(t *testing.T) {
 		})
 		wg.Wait()
 	}
+	l.pace = newPace(t)
 	work(*loadFor / 5)
 	warm := l.figures("warm")
 	if *loadProfile != "" {
@@ -310,8 +338,9 @@ func TestLoad(t *testing.T) {
 	for range 4 {
 		work(*loadFor / 5)
 		last = l.figures("at rest")
-		worst = max(worst, last.P99)
-		if last.Decisions == 0 {
+		_, p99, _ := spread(last.Decisions)
+		worst = max(worst, p99)
+		if len(last.Decisions) == 0 {
 			t.Error("no decision was measured")
 		}
 	}
@@ -327,6 +356,7 @@ func TestLoad(t *testing.T) {
 	level(t, "descriptors", warm.Descriptors, last.Descriptors, 50)
 	level(t, "MB of heap", int(warm.Heap>>20), int(last.Heap>>20), 8)
 	level(t, "MB of memory", int(warm.Resident>>20), int(last.Resident>>20), 32)
+	l.pace = nil
 	for i, c := range clients {
 		l.leave(i, c)
 	}

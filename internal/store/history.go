@@ -82,11 +82,11 @@ func (s *Store) Note(n Note) {
 }
 
 // later takes an errand, unless there are too many.
-func (s *Store) later(e errand) bool {
+func (s *Store) later(e errand) {
 	select {
 	case s.errands <- e:
 	default:
-		return false
+		return
 	}
 	if len(s.errands) >= batchMax {
 		select {
@@ -94,7 +94,6 @@ func (s *Store) later(e errand) bool {
 		default:
 		}
 	}
-	return true
 }
 
 // write runs errands until the store is closed.
