@@ -187,7 +187,8 @@ func (c *cell) start(script string, traced bool, limit time.Duration) *outcome {
 		}
 	}
 	cmd.Env = append(cmd.Env, "PWD="+c.project)
-	slices.Sort(cmd.Env) // as in the sandbox: env prints in an order that depends on it
+	slices.Sort(cmd.Env)    // as in the sandbox: env prints names that bash hashes alike in an order that depends on it,
+	slices.Reverse(cmd.Env) // which the shell that sets limits turns round
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if os.Geteuid() == 0 {
 		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: nobody, Gid: nobody}

@@ -197,6 +197,18 @@ func complaints(s string) string {
 	return strings.Join(lines, "\n")
 }
 
+// apart leaves out the lines that two texts begin with alike.
+func apart(a, b string) (string, string) {
+	for {
+		line, rest, more := strings.Cut(a, "\n")
+		other, left, both := strings.Cut(b, "\n")
+		if line != other || !more || !both {
+			return a, b
+		}
+		a, b = rest, left
+	}
+}
+
 // differs says in what two runs differ; empty if in nothing.
 func (o *outcome) differs(p *outcome) string {
 	switch {
@@ -207,9 +219,11 @@ func (o *outcome) differs(p *outcome) string {
 	case o.code != p.code:
 		return fmt.Sprintf("exit code %d, not %d", p.code, o.code)
 	case line.ReplaceAllString(o.out, "") != line.ReplaceAllString(p.out, ""):
-		return fmt.Sprintf("prints %.300q, not %.300q", p.out, o.out)
+		is, was := apart(p.out, o.out)
+		return fmt.Sprintf("prints %.300q, not %.300q", is, was)
 	case complaints(o.errs) != complaints(p.errs):
-		return fmt.Sprintf("complains %.300q, not %.300q", p.errs, o.errs)
+		is, was := apart(p.errs, o.errs)
+		return fmt.Sprintf("complains %.300q, not %.300q", is, was)
 	}
 	for name, was := range o.tree {
 		if is := p.tree[name]; is != was {
