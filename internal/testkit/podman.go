@@ -99,16 +99,24 @@ func Podman(t testing.TB, image string) (socket string) {
 	return ""
 }
 
-// endMonitors ends what Podman leaves for five minutes to tell how a command
-// of the store in dir ended, and which then would mount the store again.
+// endMonitors ends what Podman leaves: for five minutes what tells how a command
+// of the store in dir ended, which then would mount the store again, and what tidies
+// up after it, which would write there while the directory is removed.
 func endMonitors(dir string) {
-	all, _ := filepath.Glob("/proc/[0-9]*/cmdline")
-	for _, file := range all {
-		b, _ := os.ReadFile(file)
-		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
-		if err == nil && strings.Contains(string(b), "conmon") && strings.Contains(string(b), dir+"/store") {
-			_ = syscall.Kill(pid, syscall.SIGKILL)
+	for range 1000 {
+		left := false
+		all, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+		for _, file := range all {
+			b, _ := os.ReadFile(file)
+			pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+			if err == nil && strings.Contains(string(b), dir+"/store") && syscall.Kill(pid, syscall.SIGKILL) == nil {
+				left = true
+			}
 		}
+		if !left {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
 	}
 }
 
