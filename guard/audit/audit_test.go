@@ -517,3 +517,12 @@ func TestChangesNothing(t *testing.T) {
 		}
 	}
 }
+
+// seal returns the line of r, newline included, and sets r.Hash.
+func seal(r *Record) ([]byte, error) {
+	rest, err := content(r)
+	if err != nil {
+		return nil, err
+	}
+	return chain(r, rest), nil
+}

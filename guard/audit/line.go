@@ -27,15 +27,6 @@ type link struct {
 // errForm is a line that is no record of this log.
 var errForm = errors.New("this is no whole record")
 
-// seal returns the line of r, newline included, and sets r.Hash.
-func seal(r *Record) ([]byte, error) {
-	rest, err := content(r)
-	if err != nil {
-		return nil, err
-	}
-	return chain(r, rest), nil
-}
-
 // content returns all of r's line after its link.
 func content(r *Record) ([]byte, error) {
 	line, err := encode(r)

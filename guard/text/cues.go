@@ -41,24 +41,12 @@ func (c *cues) add(text string, shapes uint64) {
 
 // in returns the shapes that have a cue in s, in letters of any case.
 func (c *cues) in(s string) (set uint64) {
+	if strings.ContainsFunc(s, func(r rune) bool { return r >= utf8.RuneSelf }) { // letters have other forms, which may be as long as not
+		s = strings.ToLower(s)
+	}
 	for i := 0; i < len(s) && set != c.all; i++ {
-		if s[i] >= utf8.RuneSelf { // letters have other forms, which may be as long as not
-			return c.lower(strings.ToLower(s))
-		}
 		for _, q := range c.starting[lower(s[i])] {
 			if q.shapes&^set != 0 && folds(s[i:], q.text) {
-				set |= q.shapes
-			}
-		}
-	}
-	return set
-}
-
-// lower is in for a text in lower case.
-func (c *cues) lower(s string) (set uint64) {
-	for i := 0; i < len(s) && set != c.all; i++ {
-		for _, q := range c.starting[s[i]] {
-			if q.shapes&^set != 0 && strings.HasPrefix(s[i:], q.text) {
 				set |= q.shapes
 			}
 		}
