@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -47,29 +48,35 @@ func init() {
 // figures are what the server's process tells of itself.
 type figures struct {
 	Goroutines, Descriptors, Processes int
-	Heap, Resident                     uint64     // bytes, the heap after a collection
-	Decisions                          []decision // on calls that were denied or only read, since the last figures
+	Heap, Resident                     uint64 // bytes, the heap after a collection
+	calls                                     // since the last figures
 }
 
-// decision is how long one took, from the arrival of its request to its result.
-type decision struct {
-	At   time.Time // of the result
+// calls are how long calls took from the arrival of their requests.
+type calls struct {
+	Decisions []timing // until the decision was on record: all calls
+	Answers   []timing // until there was a result: those that were denied or only read
+}
+
+// timing is how long one took.
+type timing struct {
+	At   time.Time // of its end
 	Took time.Duration
 }
 
-// spread is the median, p99 and worst of decisions, in ms.
-func spread(list []decision) (median, p99, worst float64) {
+// spread is the median, p99 and worst of timings, in ms.
+func spread(list []timing) (median, p99, worst float64) {
 	if len(list) == 0 {
 		return 0, 0, 0
 	}
-	list = slices.SortedFunc(slices.Values(list), func(a, b decision) int { return int(a.Took - b.Took) })
+	list = slices.SortedFunc(slices.Values(list), func(a, b timing) int { return int(a.Took - b.Took) })
 	ms := func(i int) float64 { return float64(list[i].Took.Microseconds()) / 1000 }
 	return ms(len(list) / 2), ms(len(list) * 99 / 100), ms(len(list) - 1)
 }
 
 // steady are those that were made while no processor was slow.
-func steady(list []decision, slow []stretch) []decision {
-	return slices.DeleteFunc(slices.Clone(list), func(d decision) bool {
+func steady(list []timing, slow []stretch) []timing {
+	return slices.DeleteFunc(slices.Clone(list), func(d timing) bool {
 		return slices.ContainsFunc(slow, func(s stretch) bool { return s.from.Before(d.At) && s.to.After(d.At.Add(-d.Took)) })
 	})
 }
@@ -78,7 +85,7 @@ func steady(list []decision, slow []stretch) []decision {
 // serve`, and beside it what answers each line of input with figures. A line with
 // a name starts a CPU profile, the next one ends it.
 func loaded() error {
-	decided := &decisions{}
+	decided := &watch{}
 	go func() {
 		for in := bufio.NewScanner(os.Stdin); in.Scan(); {
 			if name := in.Text(); name != "" {
@@ -98,7 +105,7 @@ func loaded() error {
 			open, _ := os.ReadDir("/proc/self/fd")
 			f := figures{Goroutines: runtime.NumGoroutine(), Descriptors: len(open), Heap: m.HeapAlloc,
 				Resident: residentOf(os.Getpid()), Processes: children(os.Getpid())}
-			f.Decisions = decided.take()
+			f.calls = decided.take()
 			b, _ := json.Marshal(f)
 			fmt.Println(string(b))
 		}
@@ -111,39 +118,45 @@ func loaded() error {
 	return nil
 }
 
-// decisions is the log of the server, of which it keeps how long decisions took;
-// what a person should see goes on to standard error.
-type decisions struct {
+// watch is the log of the server, of which it keeps how long calls took; what a
+// person should see goes on to standard error.
+type watch struct {
 	mu   sync.Mutex
-	made []decision
+	seen calls
 }
 
-func (d *decisions) Write(line []byte) (int, error) {
+func (w *watch) Write(line []byte) (int, error) {
 	var r struct {
-		Level, Msg, Tool, Verdict, Took string
+		Level, Msg, Tool, Verdict, Decided, Took string
 	}
-	err := json.Unmarshal(line, &r)
-	took, bad := time.ParseDuration(r.Took)
-	switch {
-	case err != nil || r.Level != "DEBUG" && r.Level != "INFO":
+	if err := json.Unmarshal(line, &r); err != nil || r.Level != "DEBUG" && r.Level != "INFO" {
 		return os.Stderr.Write(line)
-	case r.Msg == "a call" && bad != nil:
+	}
+	if r.Msg != "a call" {
+		return len(line), nil
+	}
+	decided, err := time.ParseDuration(r.Decided)
+	took, err2 := time.ParseDuration(r.Took)
+	if errors.Join(err, err2) != nil {
 		return os.Stderr.Write(line)
-	case r.Msg == "a call" && (r.Verdict == "deny" || r.Tool == "safe_read"):
-		d.mu.Lock()
-		d.made = append(d.made, decision{time.Now(), took})
-		d.mu.Unlock()
+	}
+	now := time.Now()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.seen.Decisions = append(w.seen.Decisions, timing{now.Add(decided - took), decided})
+	if r.Verdict == "deny" || r.Tool == "safe_read" {
+		w.seen.Answers = append(w.seen.Answers, timing{now, took})
 	}
 	return len(line), nil
 }
 
 // take returns what was seen since the last time.
-func (d *decisions) take() []decision {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	made := d.made
-	d.made = nil
-	return made
+func (w *watch) take() calls {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	seen := w.seen
+	w.seen = calls{}
+	return seen
 }
 
 func residentOf(pid int) uint64 {
@@ -200,6 +213,8 @@ func (l *load) figures(when string) (f figures) {
 		median, p99, worst = spread(calm)
 		l.Logf("%20s beside it, work of %v takes %v at p99; %d decisions while it took no more than twice as long: %.2f, %.2f, %.2f ms", "",
 			usual, slowest, len(calm), median, p99, worst)
+		median, p99, worst = spread(f.Answers)
+		l.Logf("%20s answers to the %d calls that were denied or read: %.2f, %.2f, %.2f ms", "", len(f.Answers), median, p99, worst)
 	}
 	return f
 }
@@ -308,11 +323,12 @@ func TestLoad(t *testing.T) {
 		end := time.Now().Add(d)
 		for range *loadCommands {
 			wg.Go(func() {
+				time.Sleep(rand.N(time.Second))
 				for time.Now().Before(end) {
 					if rand.IntN(10) == 0 {
 						call("nice -n 10 gcc -O1 -c -o /dev/null hello.c", false)
 					} else {
-						call("nice -n 10 sleep 1; echo done", false)
+						call(fmt.Sprintf("nice -n 10 sleep %.2f; echo done", 0.5+rand.Float64()), false)
 					}
 				}
 			})

@@ -161,7 +161,8 @@ func (s *Server) call(ctx context.Context, req mcp.CallToolRequest) (result *mcp
 		Place:    s.place,
 		Progress: progress,
 	})
-	s.log.Debug("a call", "tool", req.Params.Name, "verdict", r.Verdict, "rule", r.Rule, "call", r.CallID, "took", time.Since(began))
+	s.log.Debug("a call", "tool", req.Params.Name, "verdict", r.Verdict, "rule", r.Rule, "call", r.CallID,
+		"decided", max(r.Decided.Sub(began), 0), "took", time.Since(began))
 	if r.Handback != nil {
 		return elicitmcp.Result(r.Handback, text.Visible), nil
 	}

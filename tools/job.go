@@ -35,6 +35,7 @@ type job struct {
 	finish   func(*Result) error
 	detached bool
 
+	recorded  time.Time       // when the first decision was
 	decided   *guard.Decision // by which it may run
 	preserves preservation    // what was kept before it
 	held      *confined       // what holds its command

@@ -19,7 +19,11 @@ func (j *job) recordDecision(d *guard.Decision, facts *guard.Facts) error {
 	r.Verdict, r.Rule, r.Reason, r.Digest, r.Granted = d.Verdict.String(), d.Rule, d.Reason, d.Digest, d.Granted
 	r.Dir, r.Findings, r.Effects = facts.Dir, d.Findings, facts.Effects
 	r.Validator = d.Validator
-	return j.box.Audit.Append(r)
+	err := j.box.Audit.Append(r)
+	if err == nil && j.recorded.IsZero() {
+		j.recorded = time.Now()
+	}
+	return err
 }
 
 func (j *job) recordQuestion(d *guard.Decision) error {
