@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"strings"
+	"unicode/utf8"
 )
 
 // outer are the fields of a message and of its params or result that decide
@@ -31,17 +33,8 @@ func ambiguous(text []byte, m message) (said string, ofID bool) {
 
 // ambiguousIn names the first such field of one object; anything else has none.
 func ambiguousIn(object []byte) (name, said string) {
-	dec := json.NewDecoder(bytes.NewReader(object))
-	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
-		return "", ""
-	}
 	seen := map[string]bool{}
-	for dec.More() {
-		t, err := dec.Token()
-		if err != nil {
-			return "", ""
-		}
-		name, _ := t.(string)
+	for name := range names(object) {
 		if seen[name] {
 			return name, fmt.Sprintf("the field %.100q is given more than once", name)
 		}
@@ -51,10 +44,55 @@ func ambiguousIn(object []byte) (name, said string) {
 				return name, fmt.Sprintf("there is no field %.100q; it is written %q", name, known)
 			}
 		}
-		var value json.RawMessage
-		if dec.Decode(&value) != nil {
-			return "", ""
-		}
 	}
 	return "", ""
+}
+
+// names are those of the fields of one object (valid JSON), as they stand;
+// anything else has none. Every message goes through here, so nothing is decoded
+// but what has escapes.
+func names(object []byte) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		var name []byte
+		depth := 0
+		for i := 0; i < len(object); i++ {
+			switch object[i] {
+			case '{', '[':
+				if depth++; depth == 1 && object[i] == '[' {
+					return
+				}
+			case '}', ']':
+				depth--
+			case '"':
+				name = literal(object[i:])
+				i += len(name) - 1
+			case ':':
+				if depth == 1 && !yield(unquoted(name)) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// literal is the string that b, valid JSON, begins with, in its quotes.
+func literal(b []byte) []byte {
+	for i := 1; i < len(b); i++ {
+		switch b[i] {
+		case '\\':
+			i++
+		case '"':
+			return b[:i+1]
+		}
+	}
+	return b
+}
+
+// unquoted is what a literal stands for.
+func unquoted(literal []byte) (s string) {
+	if !bytes.Contains(literal, []byte{'\\'}) && utf8.Valid(literal) {
+		return string(literal[1 : len(literal)-1])
+	}
+	_ = json.Unmarshal(literal, &s) // valid
+	return s
 }

@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/http"
 	"time"
@@ -16,6 +17,9 @@ func modern(r *http.Request, m message) bool {
 
 // version is the protocol version that a message names, if any.
 func (m message) version() string {
+	if !bytes.Contains(m.Params, []byte(mcp.MetaKeyProtocolVersion)) && !bytes.Contains(m.Params, []byte{'\\'}) {
+		return ""
+	}
 	var p struct {
 		Meta *mcp.Meta `json:"_meta"`
 	}
