@@ -15,10 +15,12 @@ import (
 
 // ahead is how many heads wait in an open session at first, and most how many at
 // all: one that has ended its command serves the next, since to start one takes
-// ten milliseconds of a processor.
+// ten milliseconds of a processor. Where more than ahead were not needed for the
+// time of a spell, one is ended.
 const (
 	ahead = 2
 	most  = 16
+	spell = 2 * time.Minute
 )
 
 // kept is a cell that waits for a command, in bounds already: to move a process
@@ -47,8 +49,10 @@ type session struct {
 	soon   atomic.Int64  // heads that are about to wait: ordered, or at their end
 	stale  bool          // not the open one any more: closed when the last user leaves
 
-	mu   sync.Mutex // for the end of ready
-	over bool       // ready is closed
+	mu    sync.Mutex // for the end of ready, and who changes how many wait
+	over  bool       // ready is closed
+	least int        // how many waited at least
+	since time.Time  // when that began to be counted
 }
 
 // shared returns the open session, opened or replaced as files ask for, with the
@@ -155,7 +159,7 @@ func (s *session) collect(groups cgroups, limits Limits) {
 func (s *session) give(k kept) {
 	s.mu.Lock()
 	kept := false
-	if !s.over {
+	if !s.over && !s.plenty() {
 		select {
 		case s.ready <- k:
 			kept = true
@@ -168,15 +172,35 @@ func (s *session) give(k kept) {
 	}
 }
 
+// plenty reports, once in a spell, whether more heads waited in all of it than
+// have to. s.mu is held.
+func (s *session) plenty() bool {
+	if time.Since(s.since) < spell {
+		return false
+	}
+	enough := s.least > ahead
+	s.least, s.since = len(s.ready), time.Now()
+	return enough
+}
+
+// waiting returns a head that waits, if there is one: its cell is nil where there
+// is none, ok is false where there will be none.
+func (s *session) waiting() (k kept, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ok = true
+	select {
+	case k, ok = <-s.ready:
+	default:
+	}
+	s.least = min(s.least, len(s.ready))
+	return k, ok
+}
+
 // cell returns a head that waits, and orders another one where none waits after
 // it.
 func (s *session) cell(ctx context.Context) (kept, error) {
-	var c kept
-	ok := true
-	select {
-	case c, ok = <-s.ready:
-	default:
-	}
+	c, ok := s.waiting()
 	if ok && len(s.ready) == 0 && (c.cell == nil || s.soon.Load() == 0) {
 		s.soon.Add(1)
 		if _, err := s.conn.Write([]byte{0}); err != nil {

@@ -1,6 +1,10 @@
 package sandbox
 
-import "testing"
+import (
+	"sync"
+	"testing"
+	"time"
+)
 
 // TestHeadUntouched: what a command does to the process at its head, which it may
 // signal by number as any of its own, no later command feels.
@@ -48,6 +52,8 @@ func BenchmarkTraits(b *testing.B) {
 func TestHeadAgain(t *testing.T) {
 	both(t, func(t *testing.T) {
 		p := settle(t, Bwrap)
+		p.run(t, p.base(), "true")
+		p.inner().session.settle()
 		heads := map[string]bool{}
 		for range 4 * ahead {
 			heads[p.run(t, p.base(), "readlink /proc/self/ns/pid").out] = true
@@ -56,4 +62,46 @@ func TestHeadAgain(t *testing.T) {
 			t.Errorf("%d heads served %d commands, one after the other", len(heads), 4*ahead)
 		}
 	})
+}
+
+// settle waits for the heads that are on their way, or on the way back.
+func (s *session) settle() {
+	for s.soon.Load() > 0 {
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// TestHeadsEnd: heads that were needed once are ended one by one, until as many
+// wait as did at first.
+func TestHeadsEnd(t *testing.T) {
+	p := settle(t, Bwrap)
+	var all sync.WaitGroup
+	for range 6 {
+		all.Go(func() { p.run(t, p.base(), "sleep 1") })
+	}
+	all.Wait()
+	s := p.inner().session
+	s.settle()
+	after := func(spells int) int {
+		for range spells {
+			s.mu.Lock()
+			s.since = s.since.Add(-spell)
+			s.mu.Unlock()
+			p.run(t, p.base(), "true")
+			s.settle()
+		}
+		return len(s.ready)
+	}
+	if n := after(0); n < 6 {
+		t.Fatalf("%d heads wait after 6 commands at once", n)
+	}
+	if before, n := after(1), after(2); n != before-2 { // the first saw how many are needed
+		t.Errorf("after two spells %d heads wait of %d", n, before)
+	}
+	if n := after(12); n != ahead+1 { // of them one works, and ahead wait
+		t.Errorf("%d heads are left", n)
+	}
+	if p.inner().session != s {
+		t.Error("the session is another one")
+	}
 }
