@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -225,6 +226,7 @@ func (w *wire) start(by context.Context, id any, m message, text []byte) {
 		return
 	}
 	go func() {
+		grow()
 		defer w.wg.Done()
 		defer release()
 		defer r.cancel(nil)
@@ -234,6 +236,15 @@ func (w *wire) start(by context.Context, id any, m message, text []byte) {
 			_ = w.send(response)
 		}
 	}()
+}
+
+// grow has the stack of a new goroutine grow to what a call needs at once, and not
+// in steps, each of which copies it.
+//
+//go:noinline
+func grow() {
+	var room [16 << 10]byte
+	runtime.KeepAlive(&room)
 }
 
 // serve waits for a place, where a tool is called, and handles the request. What
