@@ -52,10 +52,11 @@ type figures struct {
 	calls                                     // since the last figures
 }
 
-// calls are how long calls took from the arrival of their requests.
+// calls are how long calls took.
 type calls struct {
-	Decisions []timing // until the decision was on record: all calls
-	Answers   []timing // until there was a result: those that were denied or only read
+	Decisions []timing // from the call, read from its request, to the decision on record
+	Arrivals  []timing // from the arrival of the request to that
+	Answers   []timing // from there to the result: of calls that were denied or only read
 }
 
 // timing is how long one took.
@@ -127,7 +128,7 @@ type watch struct {
 
 func (w *watch) Write(line []byte) (int, error) {
 	var r struct {
-		Level, Msg, Tool, Verdict, Decided, Took string
+		Level, Msg, Tool, Verdict, Read, Decision, Took string
 	}
 	if err := json.Unmarshal(line, &r); err != nil || r.Level != "DEBUG" && r.Level != "INFO" {
 		return os.Stderr.Write(line)
@@ -135,15 +136,18 @@ func (w *watch) Write(line []byte) (int, error) {
 	if r.Msg != "a call" {
 		return len(line), nil
 	}
-	decided, err := time.ParseDuration(r.Decided)
-	took, err2 := time.ParseDuration(r.Took)
-	if errors.Join(err, err2) != nil {
+	read, err := time.ParseDuration(r.Read)
+	decision, err2 := time.ParseDuration(r.Decision)
+	took, err3 := time.ParseDuration(r.Took)
+	if errors.Join(err, err2, err3) != nil {
 		return os.Stderr.Write(line)
 	}
 	now := time.Now()
+	decided := now.Add(read + decision - took)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.seen.Decisions = append(w.seen.Decisions, timing{now.Add(decided - took), decided})
+	w.seen.Decisions = append(w.seen.Decisions, timing{decided, decision})
+	w.seen.Arrivals = append(w.seen.Arrivals, timing{decided, read + decision})
 	if r.Verdict == "deny" || r.Tool == "safe_read" {
 		w.seen.Answers = append(w.seen.Answers, timing{now, took})
 	}
@@ -209,12 +213,14 @@ func (l *load) figures(when string) (f figures) {
 		f.Descriptors, f.Processes, float64(f.Heap)/mb, float64(f.Resident)/mb, len(f.Decisions), median, p99, worst)
 	if l.pace != nil {
 		usual, slowest, slow := l.pace.since()
-		calm := steady(f.Decisions, slow)
-		median, p99, worst = spread(calm)
-		l.Logf("%20s beside it, work of %v takes %v at p99; %d decisions while it took no more than twice as long: %.2f, %.2f, %.2f ms", "",
-			usual, slowest, len(calm), median, p99, worst)
-		median, p99, worst = spread(f.Answers)
-		l.Logf("%20s answers to the %d calls that were denied or read: %.2f, %.2f, %.2f ms", "", len(f.Answers), median, p99, worst)
+		beside := func(what string, list []timing) {
+			median, p99, worst := spread(list)
+			l.Logf("%69s %9d %7.2f %6.2f %8.2f", what, len(list), median, p99, worst)
+		}
+		beside("with the way to the tool", f.Arrivals)
+		beside("to the answer, of those denied or read", f.Answers)
+		beside(fmt.Sprintf("while work of %v took no more than twice that", usual), steady(f.Decisions, slow))
+		l.Logf("%69s %24v", "that work at p99", slowest)
 	}
 	return f
 }

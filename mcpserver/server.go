@@ -148,6 +148,7 @@ func (s *Server) call(ctx context.Context, req mcp.CallToolRequest) (result *mcp
 		return s.refuse(ctx, req, "workspace/root", err.Error(), passRoot), nil
 	}
 	progress := s.progress(ctx, req)
+	read := time.Since(began)
 	r := s.box.Do(ctx, tools.Call{
 		Tool:      req.Params.Name,
 		Input:     arguments(req),
@@ -162,7 +163,7 @@ func (s *Server) call(ctx context.Context, req mcp.CallToolRequest) (result *mcp
 		Progress: progress,
 	})
 	s.log.Debug("a call", "tool", req.Params.Name, "verdict", r.Verdict, "rule", r.Rule, "call", r.CallID,
-		"decided", max(r.Decided.Sub(began), 0), "took", time.Since(began))
+		"read", read, "decision", r.Decision, "took", time.Since(began))
 	if r.Handback != nil {
 		return elicitmcp.Result(r.Handback, text.Visible), nil
 	}

@@ -35,7 +35,7 @@ type job struct {
 	finish   func(*Result) error
 	detached bool
 
-	recorded  time.Time       // when the first decision was
+	decision  time.Duration   // what the first one took, until it was on record
 	decided   *guard.Decision // by which it may run
 	preserves preservation    // what was kept before it
 	held      *confined       // what holds its command

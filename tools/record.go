@@ -20,8 +20,8 @@ func (j *job) recordDecision(d *guard.Decision, facts *guard.Facts) error {
 	r.Dir, r.Findings, r.Effects = facts.Dir, d.Findings, facts.Effects
 	r.Validator = d.Validator
 	err := j.box.Audit.Append(r)
-	if err == nil && j.recorded.IsZero() {
-		j.recorded = time.Now()
+	if err == nil && j.decision == 0 {
+		j.decision = time.Since(j.began)
 	}
 	return err
 }

@@ -133,7 +133,7 @@ type Result struct {
 	Content string `json:"content,omitempty"`
 	SHA256  string `json:"sha256,omitempty"` // of the whole file as it is now
 
-	Decided  time.Time        `json:"-"` // when the first decision on it was on record; zero: none was
+	Decision time.Duration    `json:"-"` // what the first one took, until it was on record; zero: none was
 	Text     string           `json:"-"`
 	IsError  bool             `json:"-"`
 	Handback *elicit.Handback `json:"-"` // the client must ask and call again
@@ -147,7 +147,7 @@ func (b *Toolbox) Do(ctx context.Context, c Call) (res *Result) {
 		if p := recover(); p != nil {
 			res = j.broke(p)
 		}
-		res.CallID, res.Decided = j.id, j.recorded
+		res.CallID, res.Decision = j.id, j.decision
 		b.redact(res)
 	}()
 	return j.run(ctx)
