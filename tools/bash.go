@@ -54,11 +54,10 @@ func (a *BashArgs) source(facts *guard.Facts) string {
 }
 
 func (a *BashArgs) do(ctx context.Context, j *job, facts *guard.Facts) *Result {
-	held, err := j.confine(ctx, facts)
-	if err != nil {
-		return failed(fmt.Errorf("nothing ran: %w", err))
+	if j.loose != nil {
+		return failed(fmt.Errorf("nothing ran: %w", j.loose))
 	}
-	j.held = held
+	held := j.held
 	s := &script{text: a.source(facts), dir: facts.Dir, env: held.environment(j.env), id: j.id, timeout: defaultTimeout, progress: j.call.Progress,
 		box: held.box, policy: held.plan.policy}
 	if a.Background {

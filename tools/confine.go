@@ -138,6 +138,13 @@ func (c *confined) network(way egress.Proxy) (err error) {
 	return nil
 }
 
+// clear removes what was made for the run; nil has nothing.
+func (c *confined) clear() {
+	if c != nil {
+		c.plan.clear()
+	}
+}
+
 // environment is that of the run.
 func (c *confined) environment(env map[string]string) map[string]string {
 	if len(c.plan.env) == 0 {

@@ -36,9 +36,11 @@ type job struct {
 	detached bool
 
 	decision  time.Duration   // what the first one took, until it was on record
+	recorded  []func() error  // which wait until the disk has them
 	decided   *guard.Decision // by which it may run
 	preserves preservation    // what was kept before it
 	held      *confined       // what holds its command
+	loose     error           // why nothing does, and so it does not run
 
 	first  judged         // for the history
 	answer elicit.Answer  // what came of the question
@@ -120,10 +122,16 @@ func (j *job) run(ctx context.Context) *Result {
 	}
 	j.decided = d
 	watched := j.watch(facts)
+	if _, ok := req.(*BashArgs); ok { // while the disk works
+		j.held, j.loose = j.confine(ctx, facts)
+	}
+	if err := j.durable(); err != nil {
+		j.held.clear()
+		j.abandon()
+		return j.unrecorded(err)
+	}
 	j.finish = func(res *Result) error {
-		if j.held != nil {
-			j.held.plan.clear()
-		}
+		j.held.clear()
 		j.keep(watched)
 		j.preserved(context.WithoutCancel(ctx), res)
 		return j.recordOutcome(res)

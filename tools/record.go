@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"errors"
 	"time"
 
 	"handrail/elicit"
@@ -19,11 +20,25 @@ func (j *job) recordDecision(d *guard.Decision, facts *guard.Facts) error {
 	r.Verdict, r.Rule, r.Reason, r.Digest, r.Granted = d.Verdict.String(), d.Rule, d.Reason, d.Digest, d.Granted
 	r.Dir, r.Findings, r.Effects = facts.Dir, d.Findings, facts.Effects
 	r.Validator = d.Validator
-	err := j.box.Audit.Append(r)
-	if err == nil && j.decision == 0 {
+	durable, err := j.box.Audit.Begin(r)
+	if err != nil {
+		return err
+	}
+	if j.decision == 0 {
 		j.decision = time.Since(j.began)
 	}
-	return err
+	j.recorded = append(j.recorded, durable)
+	return nil
+}
+
+// durable waits until all decisions are on the disk. An error means that nothing
+// may run.
+func (j *job) durable() error {
+	var errs []error
+	for _, wait := range j.recorded {
+		errs = append(errs, wait())
+	}
+	return errors.Join(errs...)
 }
 
 func (j *job) recordQuestion(d *guard.Decision) error {

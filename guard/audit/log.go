@@ -122,6 +122,16 @@ func (l *Log) check() error {
 // so that it waits for no disk. Seq, Time, Prev and Hash of r are set. On an error
 // nothing may run.
 func (l *Log) Append(r *Record) error {
+	durable, err := l.Begin(r)
+	if err != nil {
+		return err
+	}
+	return durable()
+}
+
+// Begin is Append for who has something to do while the disk works: durable waits
+// for that. Before it has returned without an error nothing may run.
+func (l *Log) Begin(r *Record) (durable func() error, err error) {
 	// What takes its time is done before the lock, for which all calls wait.
 	next := l.shorten(r)
 	rest, err := content(&next)
@@ -135,17 +145,33 @@ func (l *Log) Append(r *Record) error {
 	file := l.file
 	l.mu.Unlock()
 	if err != nil {
-		return fmt.Errorf("audit: %w", err)
+		return nil, fmt.Errorf("audit: %w", err)
 	}
 	switch {
 	case r.Event == Decision && r.changesNothing():
 		l.soon(file)
 	case r.Event == Decision || r.Event == Answer:
-		if err := file.Sync(); err != nil && !errors.Is(err, os.ErrClosed) { // rotated meanwhile, which syncs
+		return begun(file), nil
+	}
+	return func() error { return nil }, nil
+}
+
+// begun has the disk write what stands in file.
+func begun(file *os.File) (done func() error) {
+	ended := make(chan error, 1)
+	go func() {
+		err := file.Sync()
+		if errors.Is(err, os.ErrClosed) { // rotated meanwhile, which syncs
+			err = nil
+		}
+		ended <- err
+	}()
+	return sync.OnceValue(func() error {
+		if err := <-ended; err != nil {
 			return fmt.Errorf("audit: %w", err)
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // changesNothing reports whether nothing runs after the decision, or only what
