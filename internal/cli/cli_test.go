@@ -16,6 +16,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"handrail/guard"
+	"handrail/internal/testkit"
 	"handrail/tools/sandbox"
 )
 
@@ -30,9 +31,17 @@ func TestMain(m *testing.M) {
 
 // TestScripts are the stories of the command line. Each has a home directory
 // and a project of its own.
-func TestScripts(t *testing.T) {
+func TestScripts(t *testing.T) { scripts(t, "testdata/script") }
+
+// TestTraced are those with faults of the system, which strace makes.
+func TestTraced(t *testing.T) {
+	testkit.Require(t, "strace", "apt-get install strace")
+	scripts(t, "testdata/traced")
+}
+
+func scripts(t *testing.T, dir string) {
 	testscript.Run(t, testscript.Params{
-		Dir:                 "testdata/script",
+		Dir:                 dir,
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Setup: func(e *testscript.Env) error {
