@@ -13,7 +13,7 @@ import (
 )
 
 // userOf gives the test a user of its own: home and XDG directories.
-func userOf(t *testing.T) (home string) {
+func userOf(t testing.TB) (home string) {
 	t.Helper()
 	home, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {

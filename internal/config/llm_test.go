@@ -12,7 +12,7 @@ import (
 )
 
 // noLLM clears what the environment says about the validator.
-func noLLM(t *testing.T) {
+func noLLM(t testing.TB) {
 	t.Helper()
 	for _, name := range []string{"HANDRAIL_GUARD_LLM", "HANDRAIL_GUARD_MODEL", "HANDRAIL_GUARD_MAX_TURNS", "HANDRAIL_GUARD_LLM_BASE_URL", "HANDRAIL_GUARD_LLM_API_KEY", "OLLAMA_HOST"} {
 		t.Setenv(name, "")

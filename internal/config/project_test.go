@@ -24,7 +24,7 @@ tools:
 `
 
 // opened is a running system with a project.
-func opened(t *testing.T, c *Config) (*System, func(command string) *guard.Decision) {
+func opened(t testing.TB, c *Config) (*System, func(command string) *guard.Decision) {
 	t.Helper()
 	sys, err := c.Open()
 	if err != nil {
@@ -65,7 +65,7 @@ func expect(t *testing.T, when string, judge func(string) *guard.Decision, want 
 }
 
 // projectOf makes a user with a project and returns its configuration.
-func projectOf(t *testing.T) (home, root string) {
+func projectOf(t testing.TB) (home, root string) {
 	t.Helper()
 	home = userOf(t)
 	noLLM(t)
@@ -77,7 +77,7 @@ func projectOf(t *testing.T) (home, root string) {
 	return home, root
 }
 
-func loaded(t *testing.T, root string) *Config {
+func loaded(t testing.TB, root string) *Config {
 	t.Helper()
 	c, err := Load("", []string{root})
 	if err != nil {
