@@ -24,7 +24,7 @@ func (a *BashArgs) facts(j *job) (*guard.Facts, error) {
 	} else {
 		d.Close()
 	}
-	facts := j.reader().Read(a.Command, dir)
+	facts := j.box.Reader.For(j.env, j.call.Roots, j.made).Read(a.Command, dir)
 	if facts == nil {
 		return nil, errors.New("the command could not be read")
 	}

@@ -17,7 +17,6 @@ import (
 	"handrail/elicit"
 	"handrail/guard"
 	"handrail/guard/disk"
-	"handrail/guard/shell"
 	"handrail/tools/place"
 )
 
@@ -260,12 +259,6 @@ func hashFile(path string) (string, error) {
 
 // hashMax bounds the files whose hash is taken, in bytes.
 const hashMax = 64 << 20
-
-// reader reads scripts for this call's roots and environment.
-func (j *job) reader() *shell.Reader {
-	r := j.box.Reader
-	return &shell.Reader{Table: r.Table, Home: r.Home, Env: j.env, Roots: j.call.Roots, Created: j.made, Limits: r.Limits}
-}
 
 // locate makes a path of the arguments absolute and follows its links; linked
 // says that it had some.

@@ -21,13 +21,7 @@ func (w *reading) print(tree *syntax.File, source string) string {
 		return out
 	}
 	if err == nil && len(out) < 4*len(source)+4096 {
-		p, _ := w.parsers.Get().(*syntax.Parser)
-		if p == nil {
-			p = syntax.NewParser(syntax.Variant(syntax.LangBash))
-		}
-		again, perr := p.Parse(strings.NewReader(out), "")
-		w.parsers.Put(p)
-		if perr == nil {
+		if again, err := w.tree(out); err == nil {
 			if twice, err := w.printed(again); err == nil && twice == out && bytes.Equal(outline(tree), outline(again)) {
 				return out
 			}
@@ -39,13 +33,16 @@ func (w *reading) print(tree *syntax.File, source string) string {
 }
 
 func (w *reading) printed(tree *syntax.File) (string, error) {
-	p, _ := w.printers.Get().(*syntax.Printer)
+	printers := &w.spares().printers
+	p, _ := printers.Get().(*syntax.Printer)
 	if p == nil {
 		p = syntax.NewPrinter()
 	}
 	var b bytes.Buffer
 	err := p.Print(&b, tree)
-	w.printers.Put(p)
+	if err == nil {
+		printers.Put(p)
+	}
 	return b.String(), err
 }
 

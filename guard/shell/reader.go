@@ -36,7 +36,26 @@ type Reader struct {
 	// Limits bound the work; zero fields take the defaults.
 	Limits Limits
 
-	parsers, printers sync.Pool
+	own  spares
+	lent *spares // of the reader that For was called on; nil: its own
+}
+
+// spares are parsers and printers that are not in use. What failed at a source is
+// none: the next one must not be read by what is left of that.
+type spares struct{ parsers, printers sync.Pool }
+
+// For is r for one call: with the environment, the roots and the files that the
+// session made. It lives off the spares of r, since making them takes longer than
+// reading most commands.
+func (r *Reader) For(env map[string]string, roots []string, created func(string, fs.FileInfo) bool) *Reader {
+	return &Reader{Table: r.Table, Home: r.Home, Env: env, Roots: roots, Created: created, Limits: r.Limits, lent: r.spares()}
+}
+
+func (r *Reader) spares() *spares {
+	if r.lent != nil {
+		return r.lent
+	}
+	return &r.own
 }
 
 // Limits bound what is read. Past them the call is Unknown, action "limits".
@@ -165,17 +184,26 @@ func (w *reading) parse(source string) (*syntax.File, bool) {
 		w.limit("the source nests too much to be read")
 		return nil, false
 	}
-	p, _ := w.parsers.Get().(*syntax.Parser)
-	if p == nil {
-		p = syntax.NewParser(syntax.Variant(syntax.LangBash))
-	}
-	tree, err := p.Parse(strings.NewReader(source), "")
-	w.parsers.Put(p)
+	tree, err := w.tree(source)
 	if err != nil {
 		w.emit(guard.Effect{Kind: guard.Unknown, Action: "unparsed", Target: err.Error(), Command: -1})
 		return nil, false
 	}
 	return tree, true
+}
+
+// tree is the syntax of source.
+func (w *reading) tree(source string) (*syntax.File, error) {
+	parsers := &w.spares().parsers
+	p, _ := parsers.Get().(*syntax.Parser)
+	if p == nil {
+		p = syntax.NewParser(syntax.Variant(syntax.LangBash))
+	}
+	tree, err := p.Parse(strings.NewReader(source), "")
+	if err == nil {
+		parsers.Put(p)
+	}
+	return tree, err
 }
 
 // unreadable says why source is not text that bash and the parser read alike.
