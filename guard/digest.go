@@ -27,7 +27,7 @@ func (m *Manager) digest(c *EvalContext, p *Policy) string {
 	}
 	in := struct {
 		Tool      string
-		Arguments json.RawMessage
+		Arguments any
 		Dir       string
 		Roots     []string
 		Targets   []target
@@ -42,26 +42,24 @@ func (m *Manager) digest(c *EvalContext, p *Policy) string {
 		in.Sources = c.Facts.Sources
 	}
 	b, err := json.Marshal(in)
-	if err != nil { // only a broken RawMessage; canonical rules it out
+	if err != nil { // what was read from JSON can be written as JSON
 		b = c.Input
 	}
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:])
 }
 
-// canonical returns the arguments with sorted keys and without the volatile
-// ones; what is no JSON object is kept as a JSON string.
-func canonical(input json.RawMessage) json.RawMessage {
+// canonical returns the arguments as JSON writes them with sorted keys, without the
+// volatile ones; what is no JSON object is kept as a string.
+func canonical(input json.RawMessage) any {
 	var m map[string]any
 	dec := json.NewDecoder(bytes.NewReader(input))
 	dec.UseNumber()
 	if dec.Decode(&m) != nil {
-		s, _ := json.Marshal(string(input))
-		return s
+		return string(input)
 	}
 	for _, k := range volatile {
 		delete(m, k)
 	}
-	b, _ := json.Marshal(m)
-	return b
+	return m
 }

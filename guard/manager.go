@@ -154,16 +154,16 @@ func (m *Manager) judge(c *EvalContext, p *Policy) *Decision {
 
 // apply runs every rule. A rule that panics refuses the call.
 func apply(c *EvalContext, rules []Rule) (findings []Finding) {
-	rule := ""
+	pass := Pass{EvalContext: c, findings: &findings}
 	defer func() {
 		if r := recover(); r != nil {
 			findings = append(findings, Finding{Rule: "guard/error", Verdict: VerdictDeny, Effect: -1,
-				Reason: fmt.Sprintf("rule %s failed: %v", rule, r)})
+				Reason: fmt.Sprintf("rule %s failed: %v", pass.rule, r)})
 		}
 	}()
 	for _, r := range rules {
-		rule = r.ID
-		r.Evaluate(&Pass{EvalContext: c, rule: r.ID, findings: &findings})
+		pass.rule = r.ID
+		r.Evaluate(&pass)
 	}
 	return findings
 }
