@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -80,7 +81,7 @@ func bind(tool string, input json.RawMessage) (request, error) {
 	default:
 		return nil, fmt.Errorf("there is no tool %q; the tools are %s, %s, %s, %s", tool, Bash, Read, Write, Edit)
 	}
-	if err := fill(reflect.ValueOf(req).Elem(), input); err != nil {
+	if err := shapes[tool].fill(reflect.ValueOf(req).Elem(), input); err != nil {
 		return nil, err
 	}
 	if err := req.check(); err != nil {
@@ -95,9 +96,7 @@ func bind(tool string, input json.RawMessage) (request, error) {
 // fill sets the fields of the struct v from a JSON object. Unknown, repeated
 // (in any case) and missing fields, wrong types and trailing data are errors;
 // null stands for an absent optional field.
-func fill(v reflect.Value, input json.RawMessage) error {
-	names, fields := fieldsOf(v)
-	allowed := strings.Join(names, ", ")
+func (s shape) fill(v reflect.Value, input json.RawMessage) error {
 	if len(input) > maxInput {
 		return fmt.Errorf("the arguments are %d bytes; at most %d are allowed", len(input), maxInput)
 	}
@@ -106,7 +105,7 @@ func fill(v reflect.Value, input json.RawMessage) error {
 	}
 	dec := json.NewDecoder(bytes.NewReader(input))
 	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
-		return fmt.Errorf("the arguments must be one JSON object with the fields %s", allowed)
+		return fmt.Errorf("the arguments must be one JSON object with the fields %s", s.names)
 	}
 	seen := map[string]bool{}
 	for dec.More() {
@@ -120,17 +119,17 @@ func fill(v reflect.Value, input json.RawMessage) error {
 			return fmt.Errorf("field %q is not valid JSON: %w", name, err)
 		}
 		if seen[strings.ToLower(name)] {
-			return fmt.Errorf("field %q is given more than once; give each of %s at most once", name, allowed)
+			return fmt.Errorf("field %q is given more than once; give each of %s at most once", name, s.names)
 		}
 		seen[strings.ToLower(name)] = true
-		f, ok := fields[name]
-		if !ok {
-			return fmt.Errorf("there is no field %q; the fields are %s", name, allowed)
+		i := slices.IndexFunc(s.fields, func(f field) bool { return f.name == name })
+		if i < 0 {
+			return fmt.Errorf("there is no field %q; the fields are %s", name, s.names)
 		}
-		if string(raw) == "null" && f.optional {
+		if string(raw) == "null" && s.fields[i].optional {
 			continue
 		}
-		if err := set(f.value, name, raw); err != nil {
+		if err := set(v.Field(i), name, raw); err != nil {
 			return err
 		}
 	}
@@ -140,28 +139,37 @@ func fill(v reflect.Value, input json.RawMessage) error {
 	if _, err := dec.Token(); err != io.EOF {
 		return errors.New("there is something after the arguments; send one JSON object")
 	}
-	for _, name := range names {
-		if !fields[name].optional && !seen[name] {
-			return fmt.Errorf("field %q is missing; the fields are %s", name, allowed)
+	for _, f := range s.fields {
+		if !f.optional && !seen[f.name] {
+			return fmt.Errorf("field %q is missing; the fields are %s", f.name, s.names)
 		}
 	}
 	return nil
 }
 
+// shape is the fields of a tool's arguments.
+type shape struct {
+	fields []field // as they stand in the struct
+	names  string  // of all, for people
+}
+
 type field struct {
-	value    reflect.Value
+	name     string // in JSON
 	optional bool
 }
 
-// fieldsOf returns the JSON names of v's fields in order, and the fields.
-func fieldsOf(v reflect.Value) (names []string, fields map[string]field) {
-	fields = map[string]field{}
-	for i := range v.NumField() {
-		name, option, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
+// shapes are by tool.
+var shapes = map[string]shape{Bash: shapeOf[BashArgs](), Read: shapeOf[ReadArgs](), Write: shapeOf[WriteArgs](), Edit: shapeOf[EditArgs]()}
+
+func shapeOf[Args any]() (s shape) {
+	var names []string
+	for f := range reflect.TypeFor[Args]().Fields() {
+		name, option, _ := strings.Cut(f.Tag.Get("json"), ",")
 		names = append(names, name)
-		fields[name] = field{v.Field(i), option == "omitempty"}
+		s.fields = append(s.fields, field{name, option == "omitempty"})
 	}
-	return names, fields
+	s.names = strings.Join(names, ", ")
+	return s
 }
 
 // set decodes raw into one field.
