@@ -18,14 +18,22 @@ import (
 // ErrMoved says that a path is not what was judged.
 var ErrMoved = errors.New("the path changed while it was judged: a symbolic link stands in it now; nothing was done, try again")
 
-// OpenDir opens the directory path (absolute, resolved), one name at a time
-// and without following any symbolic link: what is opened is what was judged,
-// whatever is swapped meanwhile. With create, missing directories are made
-// (mode 0755 less the umask).
+// OpenDir opens the directory path (absolute, resolved) without following any
+// symbolic link: what is opened is what was judged, whatever is swapped meanwhile.
+// With create, missing directories are made (mode 0755 less the umask).
 func OpenDir(path string, create bool) (*os.File, error) {
 	if !filepath.IsAbs(path) {
 		return nil, fmt.Errorf("%s is not absolute", path)
 	}
+	if fd, err := openUnlinked(filepath.Clean(path)); err == nil { // nearly always
+		return os.NewFile(uintptr(fd), path), nil
+	}
+	return walk(path, create)
+}
+
+// walk is OpenDir one name at a time, which makes what is missing and tells what is
+// wrong.
+func walk(path string, create bool) (*os.File, error) {
 	fd, err := unix.Open("/", walkFlags, 0)
 	if err != nil {
 		return nil, &os.PathError{Op: "open", Path: "/", Err: err}
