@@ -28,8 +28,7 @@ func TestLent(t *testing.T) {
 		{"gh pr list", "~/.config/gh"}, {"gh pr list; make", ""}, {"docker ps", "the engine of docker"}, {"docker --version", ""}, {"docker run x", ""}, {"docker ps; make", ""},
 	} {
 		j := &job{box: b.Toolbox, id: newID(), call: Call{Tool: Bash, Roots: []string{b.root}, Session: "s"}}
-		var err error
-		if j.env, err = j.environment(); err != nil {
+		if err := j.surround(); err != nil {
 			t.Fatal(err)
 		}
 		facts, err := (&BashArgs{Command: tt.command}).facts(j)

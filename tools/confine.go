@@ -46,7 +46,7 @@ func (j *job) confine(ctx context.Context, facts *guard.Facts) (*confined, error
 	if j.box.Sandbox == nil {
 		return nil, errors.New("the server is not set up: nothing says what holds commands")
 	}
-	box, err := j.box.boxes.get(j.call.Session, j.call.Roots, func() (sandbox.Sandbox, error) { return j.box.Sandbox(j.call.Roots, j.env["TMPDIR"]) })
+	box, err := j.box.boxes.get(j.call.Session, j.call.Roots, func() (sandbox.Sandbox, error) { return j.box.Sandbox(j.call.Roots, j.scratch) })
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +64,7 @@ func (j *job) confine(ctx context.Context, facts *guard.Facts) (*confined, error
 		return nil, errors.New("`escalate` needs a person's approval of exactly this call")
 	}
 	profile := j.box.Profile
-	profile.Scratch, profile.guarded = j.env["TMPDIR"], &j.box.guarded
+	profile.Scratch, profile.guarded = j.scratch, &j.box.guarded
 	if profile.Home == "" {
 		profile.Home = j.box.Reader.Home
 	}

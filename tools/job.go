@@ -26,8 +26,10 @@ type job struct {
 	call  Call
 	id    string
 	began time.Time
-	env   map[string]string // what a command of this call gets
-	bytes int64             // of output, or written; for the audit
+	bytes int64 // of output, or written; for the audit
+
+	scratch string            // the session's temporary directory; empty: none
+	env     map[string]string // what a command of this call gets; nil for the file tools
 
 	// finish is to be called once with what the call came to: by run, or where the
 	// call is detached by the job that goes on after it.
@@ -152,8 +154,7 @@ func (j *job) run(ctx context.Context) *Result {
 
 // read binds the arguments and says what the call would do.
 func (j *job) read() (request, *guard.Facts, error) {
-	var err error
-	if j.env, err = j.environment(); err != nil {
+	if err := j.surround(); err != nil {
 		return nil, nil, err
 	}
 	req, err := bind(j.call.Tool, j.call.Input)
@@ -167,7 +168,7 @@ func (j *job) read() (request, *guard.Facts, error) {
 // context is the call as the guard sees it.
 func (j *job) context(facts *guard.Facts) *guard.EvalContext {
 	return &guard.EvalContext{ToolName: j.call.Tool, Input: j.call.Input, WorkingDir: facts.Dir, Facts: facts,
-		Roots: j.call.Roots, Scratch: j.env["TMPDIR"], Session: j.call.Session, Principal: j.call.Principal}
+		Roots: j.call.Roots, Scratch: j.scratch, Session: j.call.Session, Principal: j.call.Principal}
 }
 
 // judge evaluates facts, keeps what an allowed call could destroy, and records the

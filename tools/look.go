@@ -14,8 +14,10 @@ func Look(r *shell.Reader, c Call) (*guard.EvalContext, error) {
 	if r == nil || len(c.Roots) == 0 {
 		return nil, errors.New("a reader and a workspace root are needed")
 	}
-	j := &job{box: &Toolbox{Reader: r}, call: c, id: newID(), began: time.Now()}
-	j.env = j.box.narrowed.narrow(r.Env, c.Roots, j.id)
+	j := &job{box: &Toolbox{Reader: r}, call: c, id: newID(), began: time.Now(), scratch: r.Env["TMPDIR"]}
+	if c.Tool == Bash {
+		j.env = j.box.narrowed.narrow(r.Env, c.Roots, j.id)
+	}
 	req, err := bind(c.Tool, c.Input)
 	if err != nil {
 		return nil, err
@@ -24,8 +26,5 @@ func Look(r *shell.Reader, c Call) (*guard.EvalContext, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &guard.EvalContext{
-		ToolName: c.Tool, Input: c.Input, WorkingDir: facts.Dir, Facts: facts,
-		Roots: c.Roots, Scratch: j.env["TMPDIR"], Session: c.Session, Principal: c.Principal,
-	}, nil
+	return j.context(facts), nil
 }

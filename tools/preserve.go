@@ -31,7 +31,7 @@ func (j *job) preserve(ctx context.Context, facts *guard.Facts, d *guard.Decisio
 		return
 	}
 	kept, err := j.box.History.Keep(ctx, history.Call{ID: j.id, Tool: j.call.Tool, Session: j.call.Session,
-		Roots: j.call.Roots, Skip: []string{j.env["TMPDIR"]}}, facts)
+		Roots: j.call.Roots, Skip: []string{j.scratch}}, facts)
 	at, replaced := j.replaced(kept, facts, d)
 	missed := ""
 	if d.Contained {

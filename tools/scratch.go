@@ -56,16 +56,21 @@ func (s *scratches) end(session string) {
 	}
 }
 
-// environment is what the commands of this call get: that of the server for
-// these roots, with the session's own TMPDIR.
-func (j *job) environment() (map[string]string, error) {
-	env := j.box.narrowed.narrow(j.box.Reader.Env, j.call.Roots, j.id)
-	if server := env["TMPDIR"]; server != "" {
-		dir, err := j.box.scratch.of(server, j.call.Session)
-		if err != nil {
-			return nil, err
+// surround gives the call the session's own temporary directory and, where it can
+// run commands, the environment that they get: that of the server for these roots,
+// with this TMPDIR.
+func (j *job) surround() (err error) {
+	if server := j.box.Reader.Env["TMPDIR"]; server != "" {
+		if j.scratch, err = j.box.scratch.of(server, j.call.Session); err != nil {
+			return err
 		}
-		env["TMPDIR"] = dir
 	}
-	return env, nil
+	if j.call.Tool != Bash { // what it takes to look at every directory of PATH is for nothing
+		return nil
+	}
+	j.env = j.box.narrowed.narrow(j.box.Reader.Env, j.call.Roots, j.id)
+	if j.scratch != "" {
+		j.env["TMPDIR"] = j.scratch
+	}
+	return nil
 }
