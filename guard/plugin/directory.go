@@ -33,13 +33,6 @@ func Dirs(base string) (dirs []string) {
 	return dirs
 }
 
-// absent reports whether a directory of guards cannot be there, since that which
-// would have it is not.
-func absent(dir string) bool {
-	_, err := os.Lstat(filepath.Dir(dir))
-	return errors.Is(err, fs.ErrNotExist)
-}
-
 // source is one directory of guards: a user's, or one of a project, whose files
 // must lie in the project.
 type source struct {
@@ -50,11 +43,61 @@ type source struct {
 	err  error // why it cannot be looked into
 }
 
+// userSources are the directories of a user's guards.
+func userSources(dirs []string) (list []*source) {
+	for _, dir := range dirs {
+		list = append(list, &source{dir: dir, max: maxUserFiles})
+	}
+	return list
+}
+
+// projectSources are the directories of guards below a workspace root, which is
+// not open yet.
+func projectSources(root string) (list []*source) {
+	for _, rel := range Dirs("") {
+		list = append(list, &source{dir: filepath.Join(root, rel), rel: rel, max: maxProjectFiles})
+	}
+	return list
+}
+
+// in is s with its root open.
+func (s source) in(root *os.Root) *source {
+	s.root = root
+	return &s
+}
+
+// absent reports whether the directory cannot be there, since that which would
+// have it is not.
+func (s *source) absent() bool {
+	var st syscall.Stat_t // os.Lstat makes more of it, which each call would pay
+	return syscall.Lstat(filepath.Dir(s.dir), &st) == syscall.ENOENT
+}
+
+// at is the path of one of the files, or of the directory for the empty name: below
+// the root where there is one.
+func (s *source) at(name string) string {
+	dir := s.dir
+	if s.root != nil {
+		dir = s.rel
+	}
+	if name == "" {
+		return dir
+	}
+	return filepath.Join(dir, name)
+}
+
 func (s *source) open(name string) (*os.File, error) {
 	if s.root != nil {
-		return s.root.OpenFile(filepath.Join(s.rel, name), os.O_RDONLY|syscall.O_NONBLOCK, 0)
+		return s.root.OpenFile(s.at(name), os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	}
-	return os.OpenFile(filepath.Join(s.dir, name), os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	return os.OpenFile(s.at(name), os.O_RDONLY|syscall.O_NONBLOCK, 0)
+}
+
+func (s *source) stat(name string) (os.FileInfo, error) {
+	if s.root != nil {
+		return s.root.Stat(s.at(name))
+	}
+	return os.Stat(s.at(name))
 }
 
 // IsGuard reports whether a file of a directory, by its name, is meant to be a

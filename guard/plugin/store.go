@@ -47,6 +47,7 @@ const maxProjects = 64
 // tree is the guards below a home or a workspace root as they were last read.
 type tree struct {
 	root    string // of a project; empty for the user's
+	dirs    []*source
 	guards  []*Guard
 	faults  []fault
 	state   string // of the files that were read
@@ -59,7 +60,7 @@ type tree struct {
 // Open reads the user's guards. Any fault in them is an error that names all of
 // them: a guard that somebody relies on must not be missing.
 func Open(opt Options) (*Store, error) {
-	s := &Store{opt: opt, user: &tree{}, projects: map[string]*tree{}, sets: map[string]*set{}}
+	s := &Store{opt: opt, user: &tree{dirs: userSources(opt.User)}, projects: map[string]*tree{}, sets: map[string]*set{}}
 	s.refresh(s.user)
 	if len(s.user.faults) > 0 {
 		return nil, joined(s.user.faults)
@@ -97,7 +98,7 @@ func (s *Store) set(roots []string) *set {
 			if len(s.projects) >= maxProjects {
 				clear(s.projects)
 			}
-			t = &tree{root: root}
+			t = &tree{root: root, dirs: projectSources(root)}
 			s.projects[root] = t
 		}
 		changed = s.refresh(t) || changed
@@ -132,7 +133,7 @@ func (s *Store) refresh(t *tree) (changed bool) {
 		end := time.Now()
 		t.next = end.Add(min(50*end.Sub(began), 2*time.Second))
 	}()
-	sources, done := s.sources(t)
+	sources, done := t.sources()
 	defer done()
 	state, newest := stateOf(sources)
 	if state == t.state && t.settled && s.trust(t.guards) == t.trust {
@@ -164,16 +165,18 @@ func (s *Store) refresh(t *tree) (changed bool) {
 	return !again || !same(old, t.guards)
 }
 
-// sources are the directories of a tree. done closes them.
-func (s *Store) sources(t *tree) (list []*source, done func()) {
+// sources are the directories of a tree as they can be looked into. done closes
+// what that takes.
+func (t *tree) sources() (list []*source, done func()) {
 	if t.root == "" {
-		for _, dir := range s.opt.User {
-			list = append(list, &source{dir: dir, max: maxUserFiles})
-		}
-		return list, func() {}
+		return t.dirs, func() {}
 	}
-	dirs := slices.DeleteFunc(Dirs(t.root), absent)
-	if len(dirs) == 0 { // nearly always
+	for _, dir := range t.dirs {
+		if !dir.absent() {
+			list = append(list, dir)
+		}
+	}
+	if len(list) == 0 { // nearly always
 		return nil, func() {}
 	}
 	root, err := os.OpenRoot(t.root)
@@ -182,12 +185,8 @@ func (s *Store) sources(t *tree) (list []*source, done func()) {
 	} else if err != nil {
 		return []*source{{dir: t.root, err: err}}, func() {}
 	}
-	for _, dir := range dirs {
-		rel, err := filepath.Rel(t.root, dir)
-		if err != nil {
-			continue
-		}
-		list = append(list, &source{dir: dir, root: root, rel: rel, max: maxProjectFiles})
+	for i, dir := range list {
+		list[i] = dir.in(root)
 	}
 	return list, func() { root.Close() }
 }
@@ -279,11 +278,4 @@ func stateOf(sources []*source) (state string, newest time.Time) {
 		}
 	}
 	return string(b), newest
-}
-
-func (s *source) stat(name string) (os.FileInfo, error) {
-	if s.root != nil {
-		return s.root.Stat(filepath.Join(s.rel, name))
-	}
-	return os.Stat(filepath.Join(s.dir, name))
 }
