@@ -23,7 +23,8 @@ const (
 	readRunes   = 2000      // of one line
 	readBytes   = 256 << 10 // of the page
 	readUnsized = 1 << 20   // of a file that says it has no bytes (/proc)
-	sniffBytes  = 8 << 10   // by which the encoding is told
+	readBuffer  = 64 << 10
+	sniffBytes  = 8 << 10 // by which the encoding is told
 )
 
 func (a *ReadArgs) do(ctx context.Context, j *job, facts *guard.Facts) *Result {
@@ -46,7 +47,7 @@ func (a *ReadArgs) do(ctx context.Context, j *job, facts *guard.Facts) *Result {
 	if p.limit == 0 {
 		p.limit = readLines
 	}
-	if err := p.read(ctx, io.LimitReader(f, size)); err != nil {
+	if err := p.read(ctx, f, size); err != nil {
 		return failed(fmt.Errorf("read %s: %w", path, err))
 	}
 	j.bytes = int64(p.text.Len())
@@ -69,9 +70,11 @@ type page struct {
 	sum      string // where ended
 }
 
-func (p *page) read(ctx context.Context, r io.Reader) error {
-	raw := &hashed{ctx: ctx, r: r, hash: sha256.New()}
-	buffered := bufio.NewReaderSize(raw, 64<<10)
+// read reads the lines in the first size bytes of r.
+func (p *page) read(ctx context.Context, r io.Reader, size int64) error {
+	raw := &hashed{ctx: ctx, r: io.LimitReader(r, size), hash: sha256.New()}
+	room := int(min(max(size, sniffBytes), readBuffer))
+	buffered := bufio.NewReaderSize(raw, room)
 	start, err := buffered.Peek(sniffBytes)
 	if err != nil && err != io.EOF {
 		return err
@@ -85,7 +88,7 @@ func (p *page) read(ctx context.Context, r io.Reader) error {
 		p.sum = raw.sum()
 		return err
 	}
-	lines := bufio.NewReaderSize(p.encoding.reader(buffered), 64<<10)
+	lines := bufio.NewReaderSize(p.encoding.reader(buffered), room)
 	for {
 		line, err := p.next(lines)
 		if err == io.EOF {

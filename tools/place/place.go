@@ -95,16 +95,22 @@ func OpenRegular(dir *os.File, name string) (*os.File, unix.Stat_t, error) {
 
 // regular says what stands at path where it is no regular file.
 func regular(path string, mode uint32) error {
-	what := map[uint32]string{
-		unix.S_IFDIR: "is a directory; list it with safe_bash: ls", unix.S_IFIFO: "is a FIFO (named pipe)",
-		unix.S_IFCHR: "is a character device", unix.S_IFBLK: "is a block device", unix.S_IFSOCK: "is a socket",
-	}
-	switch kind := mode & unix.S_IFMT; kind {
+	what := ""
+	switch mode & unix.S_IFMT {
 	case unix.S_IFREG:
 		return nil
 	case unix.S_IFLNK:
 		return ErrMoved
-	default:
-		return fmt.Errorf("%s %s; only regular files can be read and written", path, what[kind])
+	case unix.S_IFDIR:
+		what = "is a directory; list it with safe_bash: ls"
+	case unix.S_IFIFO:
+		what = "is a FIFO (named pipe)"
+	case unix.S_IFCHR:
+		what = "is a character device"
+	case unix.S_IFBLK:
+		what = "is a block device"
+	case unix.S_IFSOCK:
+		what = "is a socket"
 	}
+	return fmt.Errorf("%s %s; only regular files can be read and written", path, what)
 }
