@@ -84,6 +84,7 @@ func (s *script) start(ctx context.Context) (*run, error) {
 	if s.box.Enforcement().Tier == sandbox.None { // elsewhere the directory is one of the sandbox's own mounts
 		cmd.Dir = place.HandlePath(dir, s.dir)
 	}
+	cmd.Env = make([]string, 0, len(s.env))
 	for name, value := range s.env {
 		cmd.Env = append(cmd.Env, name+"="+value)
 	}
