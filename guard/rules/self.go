@@ -24,14 +24,18 @@ func self() []guard.Rule {
 		Doc: "Denies the commands by which people approve calls, trust files or take back changes (handrail approvals, grants, trust, untrust, undo), also typed into a terminal for it or as another language's code; " +
 			"asks before an unknown program or `go run` gets such words, since it may be a copy of handrail. An agent cannot approve its own calls.",
 		Evaluate: func(p *guard.Pass) {
+			said := ""
+			if slices.ContainsFunc(p.Facts.Effects, typed) { // searching a long script takes long
+				said = typedAnswer.FindString(p.Facts.Script)
+			}
 			for i, e := range p.Facts.Effects {
 				c := p.CommandOf(i)
 				if c == nil {
 					continue
 				}
 				verdict, what := answers(c, e)
-				if m := typedAnswer.FindString(p.Facts.Script); verdict == guard.VerdictAllow && m != "" && typed(e) {
-					verdict, what = guard.VerdictDeny, m
+				if verdict == guard.VerdictAllow && said != "" && typed(e) {
+					verdict, what = guard.VerdictDeny, said
 				}
 				switch verdict {
 				case guard.VerdictDeny:

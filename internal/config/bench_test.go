@@ -1,6 +1,7 @@
 package config
 
 import (
+	"strings"
 	"testing"
 
 	"handrail/tools"
@@ -14,6 +15,7 @@ func BenchmarkDecision(b *testing.B) {
 	for _, c := range []struct{ name, tool, key, value string }{
 		{"true", tools.Bash, "command", "true"},
 		{"list", tools.Bash, "command", "nice -n 10 sleep 1; echo done"},
+		{"long", tools.Bash, "command", strings.Repeat("cat a.go b.go | grep -n needle\n", 100)},
 		{"deny", tools.Bash, "command", "rm -rf /"},
 		{"file", tools.Read, "path", "main.go"},
 	} {
