@@ -123,9 +123,12 @@ func (m *Manager) unheld(ctx context.Context, c *EvalContext, d *Decision) {
 	}
 	var asks []Finding
 	for i, e := range c.Facts.Effects {
+		if e.Kind != Code {
+			continue
+		}
 		read := slices.ContainsFunc(c.Facts.Sources, func(s Source) bool { return s.Path == e.Target })
 		freed := slices.ContainsFunc(d.Findings, func(f Finding) bool { return f.Effect == i && f.Source != "" && f.Verdict == VerdictAllow })
-		if e.Kind != Code || read || freed {
+		if read || freed {
 			continue
 		}
 		program := programOf(c, e)
