@@ -122,17 +122,19 @@ func gitFile(file string) bool {
 // secretFile says what secret the content of file is, or is empty.
 func secretFile(file string, pol Policy) string {
 	lower := strings.ToLower(file)
+	what := ""
 	switch {
 	case processSecret(lower):
 		return "the memory or environment of a process"
-	case nameIs(publicNames, lower):
-		return ""
 	case inTree(readTrees, lower) && !(path.Base(lower) == "config" && inTree([]string{".ssh"}, lower)):
-		return "a credential store"
+		what = "a credential store"
 	case nameIs(readNames, lower) && !inside(publicTrees, file):
-		return "a private key or credential"
+		what = "a private key or credential"
 	}
-	return ""
+	if what != "" && nameIs(publicNames, lower) {
+		return ""
+	}
+	return what
 }
 
 // processSecret reports whether a path of /proc shows what another process, or

@@ -11,6 +11,7 @@ import (
 // sensitive is the family of files that hold secrets, or that decide what other
 // programs do.
 func sensitive(pol Policy) []guard.Rule {
+	owned := ownPaths(pol.Own)
 	return []guard.Rule{
 		fixed(each("self/protected",
 			"Denies changing handrail's own configuration, guards, state and audit log, and reading its keys. No call may loosen the guard.",
@@ -19,7 +20,7 @@ func sensitive(pol Policy) []guard.Rule {
 				if pol.Home != "" && e.Target != pol.Home && within(e.Target, pol.Home) {
 					return // fs/system-tree or fs/outside says it
 				}
-				if own := ownFile(pol.Own, e); own != "" {
+				if own := ownFile(owned, e); own != "" {
 					reason := would(p, i) + "; " + own + " belongs to handrail itself"
 					if len(e.Target) < len(own) { // another rule says what it would do
 						reason = own + ", which belongs to handrail itself, would go with " + e.Target
@@ -121,20 +122,29 @@ func inWhole(file string, dirs ...string) bool {
 	return slices.ContainsFunc(dirs, func(d string) bool { return strings.HasSuffix(lower, "/"+d) })
 }
 
+// ownPath is one of handrail's own files, as it is written and in lower case.
+type ownPath struct{ path, lower string }
+
+func ownPaths(own []string) (list []ownPath) {
+	for _, o := range own {
+		list = append(list, ownPath{o, strings.ToLower(o)})
+	}
+	return list
+}
+
 // ownFile returns the file of handrail that e must not touch, or "". For
 // changes that is all of Own, and what holds it; for reading only keys.
-func ownFile(own []string, e guard.Effect) string {
+func ownFile(own []ownPath, e guard.Effect) string {
 	target := strings.ToLower(e.Target)
 	for _, o := range own {
-		lower := strings.ToLower(o)
-		below := within(lower, target)
+		below := within(o.lower, target)
 		switch {
 		case e.Kind == guard.Read:
 			if below && (keyFile(target) || (e.Deep || !e.Exact) && e.Target != "/") {
-				return o
+				return o.path
 			}
-		case below, within(target, lower) && e.Exact && (e.Kind == guard.Delete && e.Action != "discard" || e.Deep && e.Action == "metadata"):
-			return o
+		case below, within(target, o.lower) && e.Exact && (e.Kind == guard.Delete && e.Action != "discard" || e.Deep && e.Action == "metadata"):
+			return o.path
 		}
 	}
 	return ""
