@@ -1,53 +1,43 @@
 package text
 
 import (
+	"math/bits"
 	"strings"
-	"unicode/utf8"
 )
 
 // cues finds which shapes have a cue in a text, looking at it once: nearly every
 // text has none, and all that is recorded is looked at.
 type cues struct {
-	starting [256][]cue // by the first byte
-	all      uint64
-}
-
-type cue struct {
-	text   string // in lower case
-	shapes uint64 // a bit for each
+	shapes []shape
+	begin  begins // for each shape a bit, its cues in letters of both cases
 }
 
 func cuesOf(shapes []shape) *cues {
-	c := &cues{}
+	c := &cues{shapes: shapes}
 	for i, sh := range shapes {
-		c.all |= 1 << i
-		for _, text := range sh.cues {
-			c.add(text, 1<<i)
+		for _, cue := range sh.cues {
+			c.begin.add(cue, 1<<i)
+			c.begin.add(strings.ToUpper(cue), 1<<i)
 		}
 	}
 	return c
 }
 
-func (c *cues) add(text string, shapes uint64) {
-	list := &c.starting[text[0]]
-	for i := range *list {
-		if (*list)[i].text == text {
-			(*list)[i].shapes |= shapes
-			return
-		}
-	}
-	*list = append(*list, cue{text, shapes})
-}
+// ascii are the letters beside A to Z that are ASCII in lower case.
+var ascii = strings.NewReplacer("\u212a", "k", "\u0130", "i")
 
 // in returns the shapes that have a cue in s, in letters of any case.
 func (c *cues) in(s string) (set uint64) {
-	if strings.ContainsFunc(s, func(r rune) bool { return r >= utf8.RuneSelf }) { // letters have other forms, which may be as long as not
-		s = strings.ToLower(s)
+	if strings.Contains(s, "\u212a") || strings.Contains(s, "\u0130") {
+		s = ascii.Replace(s)
 	}
-	for i := 0; i < len(s) && set != c.all; i++ {
-		for _, q := range c.starting[lower(s[i])] {
-			if q.shapes&^set != 0 && folds(s[i:], q.text) {
-				set |= q.shapes
+	for i := range len(s) - 2 {
+		for may := c.begin.at(s, i) &^ set; may != 0; may &= may - 1 {
+			n := bits.TrailingZeros64(may)
+			for _, cue := range c.shapes[n].cues {
+				if folds(s[i:], cue) {
+					set |= 1 << n
+				}
 			}
 		}
 	}
@@ -61,16 +51,29 @@ func folds(s, text string) bool {
 		return false
 	}
 	for i := range len(text) {
-		if lower(s[i]) != text[i] {
+		b := s[i]
+		if 'A' <= b && b <= 'Z' {
+			b += 'a' - 'A'
+		}
+		if b != text[i] {
 			return false
 		}
 	}
 	return true
 }
 
-func lower(b byte) byte {
-	if 'A' <= b && b <= 'Z' {
-		return b + 'a' - 'A'
+// begins says which of 64 sets of texts may have one that begins at a place: for
+// the first, second and third byte there, the sets that have a text with it.
+type begins [3][256]uint64
+
+// add puts a text of three bytes or more into sets.
+func (b *begins) add(text string, sets uint64) {
+	for i := range b {
+		b[i][text[i]] |= sets
 	}
-	return b
+}
+
+// at is about the text that begins at s[i], of three bytes or more.
+func (b *begins) at(s string, i int) (sets uint64) {
+	return b[0][s[i]] & b[1][s[i+1]] & b[2][s[i+2]]
 }

@@ -2,6 +2,7 @@ package text
 
 import (
 	"encoding/base64"
+	"math/bits"
 	"net/url"
 	"slices"
 	"strings"
@@ -10,7 +11,9 @@ import (
 // Known are secrets whose values are known. A nil *Known knows the bearer tokens
 // of Handrail itself, by their shape.
 type Known struct {
-	forms *strings.Replacer
+	forms   []string
+	begin   begins // forms[i] is in the set i%64
+	replace *strings.Replacer
 }
 
 // shortest is the length in bytes below which a value is a word like any other.
@@ -27,20 +30,40 @@ func NewKnown(values ...string) *Known {
 		}
 	}
 	slices.SortFunc(forms, func(a, b string) int { return len(b) - len(a) }) // the longest first
+	k := &Known{forms: slices.Compact(forms)}
 	var pairs []string
-	for _, f := range slices.Compact(forms) {
+	for i, f := range k.forms {
+		k.begin.add(f, 1<<(i%64))
 		pairs = append(pairs, f, Removed)
 	}
-	return &Known{strings.NewReplacer(pairs...)}
+	k.replace = strings.NewReplacer(pairs...)
+	return k
 }
 
 // Redact returns s with the values replaced by [redacted]. Anything else stays as
 // it is, byte for byte.
 func (k *Known) Redact(s string) string {
-	if k != nil {
-		s = k.forms.Replace(s)
+	if k != nil && k.in(s) {
+		s = k.replace.Replace(s)
 	}
-	return mine.redact(s)
+	if strings.Contains(s, prefix) {
+		s = own.re().ReplaceAllString(s, Removed)
+	}
+	return s
+}
+
+// in reports whether one of the values is in s.
+func (k *Known) in(s string) bool {
+	for i := range len(s) - 2 {
+		for sets := k.begin.at(s, i); sets != 0; sets &= sets - 1 {
+			for n := bits.TrailingZeros64(sets); n < len(k.forms); n += 64 {
+				if strings.HasPrefix(s[i:], k.forms[n]) {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }
 
 // encoded is v in base64, after 0, 1 and 2 other bytes, without the characters

@@ -56,3 +56,55 @@ func TestKnownLeavesTheRest(t *testing.T) {
 		}
 	}
 }
+
+// A value is found first wherever replacing changes something, also of many and
+// beside bytes that are no UTF-8.
+func TestKnownIn(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 8))
+	word := func(n int) string {
+		b := make([]byte, n)
+		for i := range b {
+			b[i] = "abA\xc3\xa9"[r.IntN(5)]
+		}
+		return string(b)
+	}
+	for _, n := range []int{0, 1, 3, 40} {
+		values := make([]string, n)
+		for i := range values {
+			values[i] = word(shortest + r.IntN(2))
+		}
+		k, found := NewKnown(values...), 0
+		for range 20000 {
+			s := word(r.IntN(40))
+			if r.IntN(2) == 0 && n > 0 {
+				v := values[r.IntN(n)]
+				s += v[:len(v)-r.IntN(2)] + word(r.IntN(3))
+			}
+			want := k.replace.Replace(s)
+			if got := k.Redact(s); got != want || k.in(s) != (want != s) {
+				t.Fatalf("%q of %d values: %q, not %q", s, n, got, want)
+			}
+			if want != s {
+				found++
+			}
+		}
+		if n > 0 && found < 1000 {
+			t.Errorf("%d values were found %d times", n, found)
+		}
+	}
+}
+
+func BenchmarkKnown(b *testing.B) {
+	k := NewKnown("3f2a9b1c-77aa-4c1e-9f0e", "correct horse battery staple")
+	for name, s := range map[string]string{
+		"short":   "/home/user/src/project/cmd/main.go",
+		"nothing": strings.Repeat("ok  \thandrail/guard\t0.01s coverage of the token table: 12%\n", 500),
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(s)))
+			for b.Loop() {
+				k.Redact(s)
+			}
+		})
+	}
+}

@@ -3,6 +3,7 @@ package text
 import (
 	"math/bits"
 	"regexp"
+	"slices"
 	"sync"
 )
 
@@ -56,11 +57,10 @@ var tokens = shapes(
 	looks(`\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*`, "eyj"), // JSON Web Tokens
 )
 
-// own are the bearer tokens of Handrail itself.
-var own = looks(`\bhrt_[A-Za-z0-9_-]{43}`, "hrt_")
+// prefix is how the bearer tokens of Handrail itself begin, own is their shape.
+const prefix = "hrt_"
 
-// mine is own alone.
-var mine = shapes(own)
+var own = looks(`\b`+prefix+`[A-Za-z0-9_-]{43}`, prefix)
 
 // places are where a secret of any shape stands.
 var places = shapes(
@@ -90,6 +90,10 @@ var places = shapes(
 // named are the words that make a value a secret.
 var named = []string{"passw", "passphrase", "pwd", "secret", "token", "key"}
 
+// all are the tokens, and then the places: which of both have a cue is found in one
+// look, since no cue comes about where a token is taken out.
+var all = shapes(slices.Concat(tokens.shapes, places.shapes)...)
+
 // userinfo says that a pattern also ate the "@" of a URL.
 var userinfo = Pattern(`://`)
 
@@ -97,7 +101,7 @@ var userinfo = Pattern(`://`)
 // of known shapes, private key blocks, passwords in URLs, and the values of
 // assignments, options and fields that are named password, token, secret or
 // key. It knows shapes only: what has none stays.
-func Redact(s string) string { return places.redact(tokens.redact(s)) }
+func Redact(s string) string { return all.redact(s) }
 
 // Tokens is Redact for what has the shape of a secret itself: tokens and private
 // keys. What stands in a place for secrets stays.

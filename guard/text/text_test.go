@@ -127,10 +127,18 @@ func TestRedact(t *testing.T) {
 }
 
 func BenchmarkRedact(b *testing.B) {
-	s := strings.Repeat("ok  \thandrail/guard\t0.01s coverage of the token table: 12%\n", 500)
-	b.SetBytes(int64(len(s)))
-	for b.Loop() {
-		text.Redact(s)
+	for name, s := range map[string]string{
+		"nothing": strings.Repeat("ok  \thandrail/guard\t0.01s coverage of the spec table: 12%\n", 500),
+		"short":   "/home/user/src/project/cmd/main.go",
+		"umlauts": strings.Repeat("größer — als alles, was über die Wörter läuft ✓\n", 500),
+		"cues":    strings.Repeat("ok  \thandrail/guard\t0.01s coverage of the token table: 12%\n", 500),
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(s)))
+			for b.Loop() {
+				text.Redact(s)
+			}
+		})
 	}
 }
 
