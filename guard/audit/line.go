@@ -66,12 +66,12 @@ func read(line []byte) (link, error) {
 	return l, nil
 }
 
-// encode writes r as one line of JSON, <, > and & as they are.
-func encode(r *Record) ([]byte, error) {
+// encode writes v as one line of JSON, <, > and & as they are.
+func encode(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(r); err != nil {
+	if err := enc.Encode(v); err != nil {
 		return nil, fmt.Errorf("audit: encode record: %w", err)
 	}
 	return bytes.TrimRight(b.Bytes(), "\n"), nil

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"handrail/guard"
 	"handrail/guard/text"
@@ -54,46 +55,67 @@ func RedactedBy(known func(string) string) func(json.RawMessage) (json.RawMessag
 	}
 }
 
+// redacted is Redacted with what short makes of each string. What stands between
+// strings is kept but for spaces, and names of fields are: one that is there twice
+// stays so.
 func redacted(raw json.RawMessage, short func(string) string) (kept json.RawMessage, whole bool) {
 	if len(raw) == 0 {
 		return nil, true
 	}
-	var v any
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.UseNumber()
-	if whole = dec.Decode(&v) == nil && !dec.More(); !whole {
-		v = string(raw)
-	}
-	v = walk(v, func(s string) string {
-		was := s
-		s = short(s)
-		whole = whole && s == was
-		return s
-	})
 	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if enc.Encode(v) != nil {
-		return nil, false
+	if json.Compact(&b, raw) != nil {
+		return quoted(short(string(raw))), false
 	}
-	return bytes.TrimSpace(b.Bytes()), whole
+	rest, whole := b.String(), true
+	kept = make([]byte, 0, len(rest))
+	for {
+		start := strings.IndexByte(rest, '"')
+		if start < 0 {
+			return append(kept, rest...), whole
+		}
+		size, plain := literal(rest[start:])
+		end := start + size
+		was := rest[start+1 : end-1]
+		if !plain {
+			was = unquoted(rest[start:end])
+		}
+		now := was
+		if !strings.HasPrefix(rest[end:], ":") {
+			now = short(was)
+		}
+		if plain && now == was {
+			kept = append(kept, rest[:end]...)
+		} else {
+			kept = append(append(kept, rest[:start]...), quoted(now)...)
+		}
+		rest, whole = rest[end:], whole && now == was
+	}
 }
 
-// walk replaces each string of v by what short makes of it.
-func walk(v any, short func(string) string) any {
-	switch v := v.(type) {
-	case string:
-		return short(v)
-	case []any:
-		for i := range v {
-			v[i] = walk(v[i], short)
+// literal returns the size of the JSON string at the start of s, its quotes
+// included, and whether what is between them is what it stands for, in ASCII.
+func literal(s string) (size int, plain bool) {
+	plain = true
+	for size = 1; s[size] != '"'; size++ {
+		if s[size] == '\\' {
+			size++
+			plain = false
 		}
-	case map[string]any:
-		for k, e := range v {
-			v[k] = walk(e, short)
-		}
+		plain = plain && s[size] < utf8.RuneSelf
 	}
-	return v
+	return size + 1, plain
+}
+
+// unquoted is the text of a JSON string.
+func unquoted(literal string) (s string) {
+	_ = json.Unmarshal([]byte(literal), &s) // nil: Compact has read it
+	return s
+}
+
+// quoted is s as JSON.
+func quoted(s string) []byte {
+	b, _ := encode(s) // nil: every text has one
+	return b
 }
 
 // short redacts s and keeps the beginning of a long one, with the size and the
