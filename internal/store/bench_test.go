@@ -5,11 +5,13 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"time"
 
 	"handrail/guard"
+	"handrail/guard/audit"
 )
 
 func benchStore(b *testing.B) *Store {
@@ -27,6 +29,19 @@ func BenchmarkNote(b *testing.B) {
 	c, d := call("mytool build")
 	for b.Loop() {
 		s.Note(Note{At: time.Now(), Call: c, Decision: d})
+	}
+}
+
+// BenchmarkDetail is what that is in the background, but for the database.
+func BenchmarkDetail(b *testing.B) {
+	s := &Store{redact: audit.Redacted}
+	c, d := call("cd cmd && go test ./... 2>&1 | grep -v '^ok' > /tmp/out.txt")
+	c.Facts.Commands = slices.Repeat(c.Facts.Commands, 3)
+	c.Facts.Effects = slices.Repeat(c.Facts.Effects, 6)
+	for b.Loop() {
+		if kept, whole := s.detail(c, d); kept == "" || !whole {
+			b.Fatal(kept, whole)
+		}
 	}
 }
 

@@ -202,11 +202,13 @@ func (s *Store) detail(c *guard.EvalContext, d *guard.Decision) (kept string, wh
 	if c.Facts != nil {
 		all.Script = c.Facts.Script
 	}
-	b, err := json.Marshal(all)
-	if err != nil || len(b) > detailMax {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false) // what has no escapes is looked at as it stands
+	if err := enc.Encode(all); err != nil || b.Len() > detailMax {
 		return "", false
 	}
-	clean, whole := s.redact(b)
+	clean, whole := s.redact(b.Bytes())
 	// PostgreSQL takes no NUL in a text, also not as an escape in one that is read as JSON later.
 	if bytes.Contains(clean, []byte(`\u0000`)) {
 		return "", false
