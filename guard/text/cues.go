@@ -23,13 +23,14 @@ func cuesOf(shapes []shape) *cues {
 	return c
 }
 
-// ascii are the letters beside A to Z that are ASCII in lower case.
-var ascii = strings.NewReplacer("\u212a", "k", "\u0130", "i")
+// other are the letters beside A to Z that an expression in any case takes for one
+// of a to z.
+var other = strings.NewReplacer("\u212a", "k", "\u017f", "s")
 
 // in returns the shapes that have a cue in s, in letters of any case.
 func (c *cues) in(s string) (set uint64) {
-	if strings.Contains(s, "\u212a") || strings.Contains(s, "\u0130") {
-		s = ascii.Replace(s)
+	if strings.Contains(s, "\u212a") || strings.Contains(s, "\u017f") {
+		s = other.Replace(s)
 	}
 	for i := range len(s) - 2 {
 		for may := c.begin.at(s, i) &^ set; may != 0; may &= may - 1 {

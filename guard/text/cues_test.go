@@ -2,6 +2,7 @@ package text
 
 import (
 	"math/rand/v2"
+	"regexp/syntax"
 	"strings"
 	"testing"
 	"unicode"
@@ -11,7 +12,7 @@ import (
 // A look at a text finds what looking for each cue finds.
 func TestCues(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
-	between := []string{"", "a", "K", "\u212a", "ß", "İ", " ", "-", "\xff", "x_", "s"}
+	between := []string{"", "a", "K", "\u212a", "ß", "\u017f", " ", "-", "\xff", "x_", "s"}
 	for _, f := range []*family{tokens, places, all} {
 		found := uint64(0)
 		for range 20000 {
@@ -27,10 +28,10 @@ func TestCues(t *testing.T) {
 				b.WriteString(cue[:len(cue)-r.IntN(2)] + between[r.IntN(len(between))])
 			}
 			s := b.String()
-			want := uint64(0)
+			want, low := uint64(0), strings.ToLower(other.Replace(s))
 			for i, sh := range f.shapes {
 				for _, cue := range sh.cues {
-					if strings.Contains(strings.ToLower(s), cue) {
+					if strings.Contains(low, cue) {
 						want |= 1 << i
 					}
 				}
@@ -46,15 +47,82 @@ func TestCues(t *testing.T) {
 	}
 }
 
-// Two letters alone become ASCII in lower case without being it.
-func TestASCII(t *testing.T) {
+// Of all letters that are not ASCII, other has those that fold to it.
+func TestOther(t *testing.T) {
 	for r := rune(utf8.RuneSelf); r <= unicode.MaxRune; r++ {
 		want := string(r)
-		if low := unicode.ToLower(r); low < utf8.RuneSelf {
-			want = string(low)
+		for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
+			if f < utf8.RuneSelf {
+				want = strings.ToLower(string(f))
+			}
 		}
-		if got := ascii.Replace(string(r)); got != want {
+		if got := other.Replace(string(r)); got != want {
 			t.Errorf("%U: %q, not %q", r, got, want)
+		}
+	}
+}
+
+// What an expression matches has one of its cues.
+func TestCuesOfMatches(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, 10))
+	for i, sh := range all.shapes {
+		tree, err := syntax.Parse(sh.re().String(), syntax.Perl)
+		if err != nil {
+			t.Fatal(err)
+		}
+		matched := 0
+		for range 1000 {
+			var b strings.Builder
+			match(r, &b, tree)
+			if s := b.String(); sh.re().MatchString(s) {
+				matched++
+				if all.cues().in(s)>>i&1 == 0 {
+					t.Fatalf("%s: %q has no cue", sh.re(), s)
+				}
+			}
+		}
+		if matched < 50 {
+			t.Errorf("%s: %d matches", sh.re(), matched)
+		}
+	}
+}
+
+// match writes a text that the expression matches, but for what it says of places.
+func match(r *rand.Rand, b *strings.Builder, re *syntax.Regexp) {
+	least, most := 1, 1
+	switch re.Op {
+	case syntax.OpLiteral:
+		for _, c := range re.Rune {
+			for range r.IntN(4) {
+				if re.Flags&syntax.FoldCase != 0 {
+					c = unicode.SimpleFold(c)
+				}
+			}
+			b.WriteRune(c)
+		}
+		return
+	case syntax.OpCharClass:
+		n := 2 * r.IntN(len(re.Rune)/2)
+		b.WriteRune(re.Rune[n] + r.Int32N(min(re.Rune[n+1]-re.Rune[n]+1, 100)))
+		return
+	case syntax.OpAnyChar, syntax.OpAnyCharNotNL:
+		b.WriteByte('x')
+		return
+	case syntax.OpAlternate:
+		match(r, b, re.Sub[r.IntN(len(re.Sub))])
+		return
+	case syntax.OpStar:
+		least, most = 0, 3
+	case syntax.OpPlus:
+		most = 3
+	case syntax.OpQuest:
+		least = 0
+	case syntax.OpRepeat:
+		least, most = re.Min, max(re.Max, re.Min+3)
+	}
+	for range least + r.IntN(most-least+1) {
+		for _, sub := range re.Sub {
+			match(r, b, sub)
 		}
 	}
 }
@@ -64,7 +132,7 @@ func TestAll(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	between := []string{"", " ", "=", ": ", "://u:", "@", "'", "\n", "-", "ü"}
 	some := func(list []string) string { return list[r.IntN(len(list))] }
-	for range 20000 {
+	for range 5000 {
 		var b strings.Builder
 		for range 1 + r.IntN(4) {
 			cue := some(all.shapes[r.IntN(len(all.shapes))].cues)

@@ -68,27 +68,28 @@ var places = shapes(
 	looks(`(?i)\b((?:proxy-)?authorization\s*[:=]\s*["']?(?:bearer|basic|token|digest)\s+)[A-Za-z0-9+/=._~:-]{6,}`, "authorization"),
 	looks(`(?i)\b((?:proxy-)?authorization\s*:\s*[\w-]+\s+)[^\s"'\[$][^"'\n]{2,}`, "authorization"), // any scheme
 	looks(`(?i)\b((?:proxy-)?authorization\s*:\s*)[^\s"'\[$]{6,}(["'\n]|$)`, "authorization"),       // none
-	looks(`(?i)\b((?:x-)?(?:[a-z]+-)*(?:api-?key|auth-?token|access-?token|secret|auth-?key)\s*:\s*)[^\s"'\[$][^\s"']{2,}`, named...),
+	looks(`(?i)\b((?:x-)?(?:[a-z]+-)*(?:api-?key|auth-?token|access-?token|secret|auth-?key)\s*:\s*)[^\s"'\[$][^\s"']{2,}`,
+		"apikey", "api-key", "authtoken", "auth-token", "accesstoken", "access-token", "secret", "authkey", "auth-key"),
 	looks(`(?i)\b(bearer )[A-Za-z0-9+/=._~-]{16,}`, "bearer "),
 	// User information in a URL: the password, or a token in the user's place.
 	looks(`(://[^\s/:@"'<>]*:)[^\s/@"'<>]+@`, "://"),
 	looks(`(://)[^\s/:@"'<>]{20,}@`, "://"),
 	// Options: --password x, --token=x.
-	looks(`(?i)(--(?:[a-z0-9]+-)*(?:password|passwd|passphrase|secret|token|api-?key)(?:[ =]))(?:"[^"]*"|'[^']*'|[^\s"'$-][^\s"']*)`, named...),
+	looks(`(?i)(--(?:[a-z0-9]+-)*(?:password|passwd|passphrase|secret|token|api-?key)(?:[ =]))(?:"[^"]*"|'[^']*'|[^\s"'$-][^\s"']*)`,
+		"password ", "password=", "passwd ", "passwd=", "passphrase ", "passphrase=", "secret ", "secret=", "token ", "token=", "key ", "key="),
 	// Options of programs that take a password or user:password: curl -u, sshpass
 	// -p, mysql -pX, openssl -k.
-	looks(`(?i)(\b(?:curl|wget|http|https|aria2c)\b[^|;&\n]*?\s(?:-u|--user|--proxy-user|-U)[ =]?["']?[^\s:"']+:)[^\s"'\[$][^\s"']*`, " -u", "--user", "--proxy-user"),
+	looks(`(?i)(\b(?:curl|wget|http|https|aria2c)\b[^|;&\n]*?\s(?:-u|--user|--proxy-user|-U)[ =]?["']?[^\s:"']+:)[^\s"'\[$][^\s"']*`,
+		" -u", "\t-u", "\n-u", "\f-u", "\r-u", "--user", "--proxy-user"),
 	looks(`(\bsshpass\s+-p\s*)(?:"[^"]*"|'[^']*'|[^\s"'\[$]\S*)`, "sshpass"),
 	looks(`(\b(?:mysql|mysqldump|mysqladmin|mariadb|mariadb-dump)\b[^|;&\n]*?\s-p)[^\s"'\[$]\S*`, "mysql", "mariadb"),
 	looks(`(\bopenssl\b[^|;&\n]*?\s-(?:k|K|pass pass:|passin pass:|passout pass:)\s*)[^\s"'\[$]\S*`, "openssl"),
 	// What is piped into --password-stdin.
 	looks(`((?:^|[|;&\n(]\s*)\s*(?:echo|printf)\s+(?:-\w+\s+)*)(?:"[^"$]*"|'[^']*'|[^\s"'\[$]\S*)(\s*\|[^\n;&]*--password-stdin)`, "--password-stdin"),
 	// Assignments and fields: password=x, "api_key": "x", AWS_SECRET_ACCESS_KEY=x.
-	looks(`(?i)((?:password|passwd|passphrase|pwd|secret|token|api_?key|access_?key|private_?key|auth_?key)(?:[_-](?:id|key|value|access_key))?["']?\s*(?:=|:\s|:=)\s*)(?:"[^"\n]{3,}"|'[^'\n]{3,}'|[^\s"'$&;,|(){}<>][^\s"'&;,|(){}<>]{2,})`, named...),
+	looks(`(?i)((?:password|passwd|passphrase|pwd|secret|token|api_?key|access_?key|private_?key|auth_?key)(?:[_-](?:id|key|value|access_key))?["']?\s*(?:=|:\s|:=)\s*)(?:"[^"\n]{3,}"|'[^'\n]{3,}'|[^\s"'$&;,|(){}<>][^\s"'&;,|(){}<>]{2,})`,
+		"password", "passwd", "passphrase", "pwd", "secret", "token", "apikey", "api_key", "accesskey", "access_key", "privatekey", "private_key", "authkey", "auth_key"),
 )
-
-// named are the words that make a value a secret.
-var named = []string{"passw", "passphrase", "pwd", "secret", "token", "key"}
 
 // all are the tokens, and then the places: which of both have a cue is found in one
 // look, since no cue comes about where a token is taken out.
