@@ -2,6 +2,7 @@ package text
 
 import (
 	"math/bits"
+	"slices"
 	"strings"
 )
 
@@ -27,22 +28,50 @@ func cuesOf(shapes []shape) *cues {
 // of a to z.
 var other = strings.NewReplacer("\u212a", "k", "\u017f", "s")
 
+func hasOther(s string) bool {
+	return strings.Contains(s, "\u212a") || strings.Contains(s, "\u017f")
+}
+
 // in returns the shapes that have a cue in s, in letters of any case.
 func (c *cues) in(s string) (set uint64) {
-	if strings.Contains(s, "\u212a") || strings.Contains(s, "\u017f") {
+	if hasOther(s) {
 		s = other.Replace(s)
 	}
 	for i := range len(s) - 2 {
 		for may := c.begin.at(s, i) &^ set; may != 0; may &= may - 1 {
-			n := bits.TrailingZeros64(may)
-			for _, cue := range c.shapes[n].cues {
-				if folds(s[i:], cue) {
-					set |= 1 << n
-				}
+			if n := bits.TrailingZeros64(may); c.shapes[n].begins(s[i:]) {
+				set |= 1 << n
 			}
 		}
 	}
 	return set
+}
+
+// redact takes out of s what shape n, which has an at, matches.
+func (c *cues) redact(s string, n int) string {
+	sh, done := c.shapes[n], 0
+	var b strings.Builder
+	for i := 0; i < len(s)-2; i++ {
+		if c.begin.at(s, i)>>n&1 == 0 || !sh.begins(s[i:]) || sh.word && i > 0 && inWord(s[i-1]) {
+			continue
+		}
+		if m := sh.at().FindString(s[i:]); m != "" {
+			b.WriteString(s[done:i] + sh.removed(m))
+			done = i + len(m)
+			i = done - 1
+		}
+	}
+	return b.String() + s[done:]
+}
+
+// inWord reports whether b belongs to a word, as \b has it.
+func inWord(b byte) bool {
+	return b == '_' || '0' <= b && b <= '9' || 'a' <= b && b <= 'z' || 'A' <= b && b <= 'Z'
+}
+
+// begins reports whether s begins with a cue, in letters of any case.
+func (sh shape) begins(s string) bool {
+	return slices.ContainsFunc(sh.cues, func(cue string) bool { return folds(s, cue) })
 }
 
 // folds reports whether s begins with text, which is in lower case, in letters of

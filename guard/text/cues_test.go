@@ -3,8 +3,10 @@ package text
 import (
 	"math/rand/v2"
 	"regexp/syntax"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unicode"
 	"unicode/utf8"
 )
@@ -127,22 +129,53 @@ func match(r *rand.Rand, b *strings.Builder, re *syntax.Regexp) {
 	}
 }
 
-// One look for tokens and places takes out what two do.
+// All that is looked for at once, and only where cues stand, is what each expression
+// finds by itself, one after the other.
 func TestAll(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
-	between := []string{"", " ", "=", ": ", "://u:", "@", "'", "\n", "-", "ü"}
+	between := []string{"", "", " ", "=", ": ", "x-", "a", "_", "://u:", "@", "'", "\n", "-", "ü", "\xff"}
 	some := func(list []string) string { return list[r.IntN(len(list))] }
-	for range 5000 {
-		var b strings.Builder
-		for range 1 + r.IntN(4) {
-			cue := some(all.shapes[r.IntN(len(all.shapes))].cues)
-			if r.IntN(2) == 0 {
-				cue = strings.ToUpper(cue)
-			}
-			b.WriteString(some(between) + cue + some(between) + strings.Repeat("aB3x", r.IntN(13)))
+	for _, sh := range all.shapes {
+		tree, err := syntax.Parse(sh.re().String(), syntax.Perl)
+		if err != nil {
+			t.Fatal(err)
 		}
-		if s := b.String(); Redact(s) != places.redact(tokens.redact(s)) {
-			t.Fatalf("%q:\n%q, not\n%q", s, Redact(s), places.redact(tokens.redact(s)))
+		for range 100 {
+			var b strings.Builder
+			for range 1 + r.IntN(3) {
+				b.WriteString(some(between))
+				match(r, &b, tree)
+				b.WriteString(some(between) + some(all.shapes[r.IntN(len(all.shapes))].cues) + some(between) + strings.Repeat("aB3x", r.IntN(13)))
+			}
+			s := b.String()
+			want := s
+			for _, sh := range slices.Concat(tokens.shapes, places.shapes) {
+				want = sh.re().ReplaceAllStringFunc(want, sh.removed)
+			}
+			if got := Redact(s); got != want {
+				t.Fatalf("%q:\n%q, not\n%q", s, got, want)
+			}
+		}
+	}
+}
+
+// A text of many cues takes no longer than another.
+func TestManyCues(t *testing.T) {
+	r := rand.New(rand.NewPCG(11, 12))
+	for _, sh := range all.shapes {
+		tree, err := syntax.Parse(sh.re().String(), syntax.Perl)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, after := range []string{"", " ", "-", "_", ".", ":", "=", "='", "=\"", ": x", "-aaaaaaaaaaaaaaaaaaaa", "\n"} {
+			var b strings.Builder
+			match(r, &b, tree)
+			unit := b.String()[:len(sh.cues[0])] + after // the cue in letters that the expression takes, where it begins with one
+			s := strings.Repeat(unit, 32<<10/len(unit)) + " "
+			start := time.Now()
+			if Redact(s); time.Since(start) > time.Second {
+				t.Errorf("%q again and again: %v", unit, time.Since(start))
+			}
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"math/bits"
 	"regexp"
 	"slices"
+	"strings"
 	"sync"
 )
 
@@ -17,9 +18,20 @@ type shape struct {
 	// expression is worth running: it is the slow part.
 	cues []string
 	re   func() *regexp.Regexp
+	// at is re for the start of a text, where all that it matches begins with a cue:
+	// it is tried where one stands, and where that is a word's start if word is set.
+	at   func() *regexp.Regexp
+	word bool
 }
 
-func looks(expr string, cues ...string) shape { return shape{cues, Pattern(expr)} }
+func looks(expr string, cues ...string) shape { return shape{cues: cues, re: Pattern(expr)} }
+
+// led is looks for what begins with a cue. A try that fails must do so before the
+// next cue, or texts of many cues would be gone over as many times.
+func led(expr string, cues ...string) shape {
+	cue, word := strings.CutPrefix(expr, `\b`)
+	return shape{cues, Pattern(expr), Pattern(`\A(?:` + cue + `)`), word}
+}
 
 // family are shapes that are looked for together, one after the other: at most 64.
 type family struct {
@@ -37,40 +49,40 @@ var tokens = shapes(
 	own,
 	// Private keys: RFC 7468, OpenSSH, PGP. A block that is cut off counts to its end.
 	looks(`-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----(?s:.*?)(?:-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|\z)`, "private key"),
-	looks(`\b(?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{16}\b`, "akia", "asia", "abia", "acca"),
-	looks(`\bgh[pousr]_[A-Za-z0-9]{30,255}\b`, "ghp_", "gho_", "ghu_", "ghs_", "ghr_"),
-	looks(`\bgithub_pat_[A-Za-z0-9_]{22,255}\b`, "github_pat_"),
-	looks(`\bgl(?:pat|dt|rt|ptt|soat|cbt)-[A-Za-z0-9_\-.]{20,}`, "glpat-", "gldt-", "glrt-", "glptt-", "glsoat-", "glcbt-"),
-	looks(`\bxox[abeoprs]-[A-Za-z0-9-]{10,}`, "xox"), // Slack
-	looks(`\bxapp-[0-9]-[A-Za-z0-9-]{10,}`, "xapp-"),
+	led(`\b(?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{16}\b`, "akia", "asia", "abia", "acca"),
+	led(`\bgh[pousr]_[A-Za-z0-9]{30,255}\b`, "ghp_", "gho_", "ghu_", "ghs_", "ghr_"),
+	led(`\bgithub_pat_[A-Za-z0-9_]{22,255}\b`, "github_pat_"),
+	led(`\bgl(?:pat|dt|rt|ptt|soat|cbt)-[A-Za-z0-9_\-.]{20,}`, "glpat-", "gldt-", "glrt-", "glptt-", "glsoat-", "glcbt-"),
+	led(`\bxox[abeoprs]-[A-Za-z0-9-]{10,}`, "xox"), // Slack
+	led(`\bxapp-[0-9]-[A-Za-z0-9-]{10,}`, "xapp-"),
 	looks(`(https://hooks\.slack\.com/services/)[A-Za-z0-9/]{20,}`, "hooks.slack.com"),
-	looks(`\bnpm_[A-Za-z0-9]{36}\b`, "npm_"),
-	looks(`\bpypi-[A-Za-z0-9_-]{50,}`, "pypi-"),
+	led(`\bnpm_[A-Za-z0-9]{36}\b`, "npm_"),
+	led(`\bpypi-[A-Za-z0-9_-]{50,}`, "pypi-"),
 	looks(`\b(?:sk|rk)_(?:live|test)_[A-Za-z0-9]{16,}`, "_live_", "_test_"),      // Stripe
-	looks(`\bsk-(?:ant-|proj-|svcacct-)?[A-Za-z0-9_-]{20,}`, "sk-"),              // model providers
-	looks(`\bAIza[0-9A-Za-z_-]{35}`, "aiza"),                                     // Google API keys
-	looks(`\bya29\.[0-9A-Za-z_-]{20,}`, "ya29."),                                 // Google OAuth
-	looks(`\bSG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}`, "sg."),                 // SendGrid
-	looks(`\bhf_[A-Za-z0-9]{30,}\b`, "hf_"),                                      // Hugging Face
-	looks(`\bdop_v1_[a-f0-9]{64}\b`, "dop_v1_"),                                  // DigitalOcean
-	looks(`\bAGE-SECRET-KEY-1[0-9A-Z]{50,}`, "age-secret-key-"),                  // age
+	led(`\bsk-(?:ant-|proj-|svcacct-)?[A-Za-z0-9_-]{20,}`, "sk-"),                // model providers
+	led(`\bAIza[0-9A-Za-z_-]{35}`, "aiza"),                                       // Google API keys
+	led(`\bya29\.[0-9A-Za-z_-]{20,}`, "ya29."),                                   // Google OAuth
+	led(`\bSG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}`, "sg."),                   // SendGrid
+	led(`\bhf_[A-Za-z0-9]{30,}\b`, "hf_"),                                        // Hugging Face
+	led(`\bdop_v1_[a-f0-9]{64}\b`, "dop_v1_"),                                    // DigitalOcean
+	led(`\bAGE-SECRET-KEY-1[0-9A-Z]{50,}`, "age-secret-key-"),                    // age
 	looks(`\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*`, "eyj"), // JSON Web Tokens
 )
 
 // prefix is how the bearer tokens of Handrail itself begin, own is their shape.
 const prefix = "hrt_"
 
-var own = looks(`\b`+prefix+`[A-Za-z0-9_-]{43}`, prefix)
+var own = led(`\b`+prefix+`[A-Za-z0-9_-]{43}`, prefix)
 
 // places are where a secret of any shape stands.
 var places = shapes(
-	// Authorization headers.
-	looks(`(?i)\b((?:proxy-)?authorization\s*[:=]\s*["']?(?:bearer|basic|token|digest)\s+)[A-Za-z0-9+/=._~:-]{6,}`, "authorization"),
-	looks(`(?i)\b((?:proxy-)?authorization\s*:\s*[\w-]+\s+)[^\s"'\[$][^"'\n]{2,}`, "authorization"), // any scheme
-	looks(`(?i)\b((?:proxy-)?authorization\s*:\s*)[^\s"'\[$]{6,}(["'\n]|$)`, "authorization"),       // none
-	looks(`(?i)\b((?:x-)?(?:[a-z]+-)*(?:api-?key|auth-?token|access-?token|secret|auth-?key)\s*:\s*)[^\s"'\[$][^\s"']{2,}`,
+	// Authorization headers, also with Proxy- or X- before.
+	led(`\b(?i)(authorization\s*[:=]\s*["']?(?:bearer|basic|token|digest)\s+)[A-Za-z0-9+/=._~:-]{6,}`, "authorization"),
+	led(`\b(?i)(authorization\s*:\s*[\w-]+\s+)[^\s"'\[$][^"'\n]{2,}`, "authorization"), // any scheme
+	looks(`\b(?i)(authorization\s*:\s*)[^\s"'\[$]{6,}(["'\n]|$)`, "authorization"),     // none
+	led(`\b(?i)((?:api-?key|auth-?token|access-?token|secret|auth-?key)\s*:\s*)[^\s"'\[$][^\s"']{2,}`,
 		"apikey", "api-key", "authtoken", "auth-token", "accesstoken", "access-token", "secret", "authkey", "auth-key"),
-	looks(`(?i)\b(bearer )[A-Za-z0-9+/=._~-]{16,}`, "bearer "),
+	led(`\b(?i)(bearer )[A-Za-z0-9+/=._~-]{16,}`, "bearer "),
 	// User information in a URL: the password, or a token in the user's place.
 	looks(`(://[^\s/:@"'<>]*:)[^\s/@"'<>]+@`, "://"),
 	looks(`(://)[^\s/:@"'<>]{20,}@`, "://"),
@@ -87,7 +99,7 @@ var places = shapes(
 	// What is piped into --password-stdin.
 	looks(`((?:^|[|;&\n(]\s*)\s*(?:echo|printf)\s+(?:-\w+\s+)*)(?:"[^"$]*"|'[^']*'|[^\s"'\[$]\S*)(\s*\|[^\n;&]*--password-stdin)`, "--password-stdin"),
 	// Assignments and fields: password=x, "api_key": "x", AWS_SECRET_ACCESS_KEY=x.
-	looks(`(?i)((?:password|passwd|passphrase|pwd|secret|token|api_?key|access_?key|private_?key|auth_?key)(?:[_-](?:id|key|value|access_key))?["']?\s*(?:=|:\s|:=)\s*)(?:"[^"\n]{3,}"|'[^'\n]{3,}'|[^\s"'$&;,|(){}<>][^\s"'&;,|(){}<>]{2,})`,
+	led(`(?i)((?:password|passwd|passphrase|pwd|secret|token|api_?key|access_?key|private_?key|auth_?key)(?:[_-](?:id|key|value|access_key))?["']?\s*(?:=|:\s|:=)\s*)(?:"[^"\n]{3,}"|'[^'\n]{3,}'|[^\s"'$&;,|(){}<>][^\s"'&;,|(){}<>]{2,})`,
 		"password", "passwd", "passphrase", "pwd", "secret", "token", "apikey", "api_key", "accesskey", "access_key", "privatekey", "private_key", "authkey", "auth_key"),
 )
 
@@ -110,19 +122,26 @@ func Tokens(s string) string { return tokens.redact(s) }
 
 func (f *family) redact(s string) string {
 	for set := f.cues().in(s); set != 0; set &= set - 1 {
-		re := f.shapes[bits.TrailingZeros64(set)].re()
-		s = re.ReplaceAllStringFunc(s, func(m string) string {
-			kept, after := "", ""
-			if g := re.FindStringSubmatch(m); len(g) > 2 {
-				kept, after = g[1], g[2]
-			} else if len(g) > 1 {
-				kept = g[1]
-			}
-			if m[len(m)-1] == '@' && userinfo().MatchString(kept) {
-				return kept + Removed + "@"
-			}
-			return kept + Removed + after
-		})
+		n := bits.TrailingZeros64(set)
+		if sh := f.shapes[n]; sh.at != nil && !hasOther(s) {
+			s = f.cues().redact(s, n)
+		} else {
+			s = sh.re().ReplaceAllStringFunc(s, sh.removed)
+		}
 	}
 	return s
+}
+
+// removed is what is left of a match.
+func (sh shape) removed(match string) string {
+	kept, after := "", ""
+	if g := sh.re().FindStringSubmatch(match); len(g) > 2 {
+		kept, after = g[1], g[2]
+	} else if len(g) > 1 {
+		kept = g[1]
+	}
+	if strings.HasSuffix(match, "@") && userinfo().MatchString(kept) {
+		return kept + Removed + "@"
+	}
+	return kept + Removed + after
 }
