@@ -2,26 +2,39 @@ package text
 
 import (
 	"math/bits"
-	"slices"
 	"strings"
 )
 
-// cues finds which shapes have a cue in a text, looking at it once: nearly every
-// text has none, and all that is recorded is looked at.
-type cues struct {
+// family are shapes that are looked for together, one after the other: at most 64.
+// A text is looked at once for the cues of all, since nearly every one has none, and
+// all that is recorded is looked at.
+type family struct {
 	shapes []shape
 	begin  begins // for each shape a bit, its cues in letters of both cases
 }
 
-func cuesOf(shapes []shape) *cues {
-	c := &cues{shapes: shapes}
+func familyOf(shapes []shape) *family {
+	f := &family{shapes: shapes}
 	for i, sh := range shapes {
 		for _, cue := range sh.cues {
-			c.begin.add(cue, 1<<i)
-			c.begin.add(strings.ToUpper(cue), 1<<i)
+			f.begin.add(cue, 1<<i)
+			f.begin.add(strings.ToUpper(cue), 1<<i)
 		}
 	}
-	return c
+	return f
+}
+
+// redact takes out of s what the shapes match.
+func (f *family) redact(s string) string {
+	for set := f.cued(s); set != 0; set &= set - 1 {
+		n := bits.TrailingZeros64(set)
+		if sh := &f.shapes[n]; sh.at != nil && !hasOther(s) {
+			s = f.redactCued(s, n)
+		} else {
+			s = sh.re().ReplaceAllStringFunc(s, sh.removed)
+		}
+	}
+	return s
 }
 
 // other are the letters beside A to Z that an expression in any case takes for one
@@ -32,14 +45,14 @@ func hasOther(s string) bool {
 	return strings.Contains(s, "\u212a") || strings.Contains(s, "\u017f")
 }
 
-// in returns the shapes that have a cue in s, in letters of any case.
-func (c *cues) in(s string) (set uint64) {
+// cued returns the shapes that have a cue in s, in letters of any case.
+func (f *family) cued(s string) (set uint64) {
 	if hasOther(s) {
 		s = other.Replace(s)
 	}
 	for i := range len(s) - 2 {
-		for may := c.begin.at(s, i) &^ set; may != 0; may &= may - 1 {
-			if n := bits.TrailingZeros64(may); c.shapes[n].begins(s[i:]) {
+		for may := f.begin.at(s, i) &^ set; may != 0; may &= may - 1 {
+			if n := bits.TrailingZeros64(may); f.shapes[n].begins(s[i:]) {
 				set |= 1 << n
 			}
 		}
@@ -47,12 +60,12 @@ func (c *cues) in(s string) (set uint64) {
 	return set
 }
 
-// redact takes out of s what shape n, which has an at, matches.
-func (c *cues) redact(s string, n int) string {
-	sh, done := c.shapes[n], 0
+// redactCued is redact for one shape that has an at.
+func (f *family) redactCued(s string, n int) string {
+	sh, done := &f.shapes[n], 0
 	var b strings.Builder
 	for i := 0; i < len(s)-2; i++ {
-		if c.begin.at(s, i)>>n&1 == 0 || !sh.begins(s[i:]) || sh.word && i > 0 && inWord(s[i-1]) {
+		if f.begin.at(s, i)>>n&1 == 0 || !sh.begins(s[i:]) || sh.word && i > 0 && inWord(s[i-1]) {
 			continue
 		}
 		if m := sh.at().FindString(s[i:]); m != "" {
@@ -70,8 +83,13 @@ func inWord(b byte) bool {
 }
 
 // begins reports whether s begins with a cue, in letters of any case.
-func (sh shape) begins(s string) bool {
-	return slices.ContainsFunc(sh.cues, func(cue string) bool { return folds(s, cue) })
+func (sh *shape) begins(s string) bool {
+	for _, cue := range sh.cues {
+		if folds(s, cue) {
+			return true
+		}
+	}
+	return false
 }
 
 // folds reports whether s begins with text, which is in lower case, in letters of

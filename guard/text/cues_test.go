@@ -3,7 +3,6 @@ package text
 import (
 	"math/rand/v2"
 	"regexp/syntax"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,7 +14,7 @@ import (
 func TestCues(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	between := []string{"", "a", "K", "\u212a", "ß", "\u017f", " ", "-", "\xff", "x_", "s"}
-	for _, f := range []*family{tokens, places, all} {
+	for _, f := range []*family{bare(), all()} {
 		found := uint64(0)
 		for range 20000 {
 			var b strings.Builder
@@ -38,7 +37,7 @@ func TestCues(t *testing.T) {
 					}
 				}
 			}
-			if got := f.cues().in(s); got != want {
+			if got := f.cued(s); got != want {
 				t.Fatalf("%q: %b, not %b", s, got, want)
 			}
 			found |= want
@@ -67,7 +66,7 @@ func TestOther(t *testing.T) {
 // What an expression matches has one of its cues.
 func TestCuesOfMatches(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 10))
-	for i, sh := range all.shapes {
+	for i, sh := range all().shapes {
 		tree, err := syntax.Parse(sh.re().String(), syntax.Perl)
 		if err != nil {
 			t.Fatal(err)
@@ -78,7 +77,7 @@ func TestCuesOfMatches(t *testing.T) {
 			match(r, &b, tree)
 			if s := b.String(); sh.re().MatchString(s) {
 				matched++
-				if all.cues().in(s)>>i&1 == 0 {
+				if all().cued(s)>>i&1 == 0 {
 					t.Fatalf("%s: %q has no cue", sh.re(), s)
 				}
 			}
@@ -135,7 +134,7 @@ func TestAll(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	between := []string{"", "", " ", "=", ": ", "x-", "a", "_", "://u:", "@", "'", "\n", "-", "ü", "\xff"}
 	some := func(list []string) string { return list[r.IntN(len(list))] }
-	for _, sh := range all.shapes {
+	for _, sh := range all().shapes {
 		tree, err := syntax.Parse(sh.re().String(), syntax.Perl)
 		if err != nil {
 			t.Fatal(err)
@@ -145,11 +144,11 @@ func TestAll(t *testing.T) {
 			for range 1 + r.IntN(3) {
 				b.WriteString(some(between))
 				match(r, &b, tree)
-				b.WriteString(some(between) + some(all.shapes[r.IntN(len(all.shapes))].cues) + some(between) + strings.Repeat("aB3x", r.IntN(13)))
+				b.WriteString(some(between) + some(all().shapes[r.IntN(len(all().shapes))].cues) + some(between) + strings.Repeat("aB3x", r.IntN(13)))
 			}
 			s := b.String()
 			want := s
-			for _, sh := range slices.Concat(tokens.shapes, places.shapes) {
+			for _, sh := range all().shapes {
 				want = sh.re().ReplaceAllStringFunc(want, sh.removed)
 			}
 			if got := Redact(s); got != want {
@@ -162,7 +161,7 @@ func TestAll(t *testing.T) {
 // A text of many cues takes no longer than another.
 func TestManyCues(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 12))
-	for _, sh := range all.shapes {
+	for _, sh := range all().shapes {
 		if sh.at == nil {
 			continue
 		}

@@ -16,6 +16,8 @@ type Known struct {
 	replace *strings.Replacer
 }
 
+var ownToken = Pattern(own)
+
 // shortest is the length in bytes below which a value is a word like any other.
 const shortest = 8
 
@@ -47,7 +49,7 @@ func (k *Known) Redact(s string) string {
 		s = k.replace.Replace(s)
 	}
 	if strings.Contains(s, prefix) {
-		s = own.re().ReplaceAllString(s, Removed)
+		s = ownToken().ReplaceAllString(s, Removed)
 	}
 	return s
 }
