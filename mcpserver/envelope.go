@@ -1,12 +1,11 @@
 package mcpserver
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"iter"
 	"strings"
-	"unicode/utf8"
+
+	"handrail/internal/jsonstring"
 )
 
 // outer are the fields of a message and of its params or result that decide
@@ -20,11 +19,11 @@ var outer = []string{"jsonrpc", "id", "method", "params", "result", "error",
 // it is the id. said is empty where there is none. The arguments of a tool are not looked into: tools reads those
 // strictly.
 func ambiguous(text []byte, m message) (said string, ofID bool) {
-	if name, said := ambiguousIn(text); name != "" {
+	if name, said := ambiguousIn(string(text)); name != "" {
 		return said, strings.EqualFold(name, "id")
 	}
 	for _, part := range [][]byte{m.Params, m.Result} {
-		if name, said := ambiguousIn(part); name != "" {
+		if name, said := ambiguousIn(string(part)); name != "" {
 			return said, false
 		}
 	}
@@ -32,7 +31,7 @@ func ambiguous(text []byte, m message) (said string, ofID bool) {
 }
 
 // ambiguousIn names the first such field of one object; anything else has none.
-func ambiguousIn(object []byte) (name, said string) {
+func ambiguousIn(object string) (name, said string) {
 	seen := map[string]bool{}
 	for name := range names(object) {
 		if seen[name] {
@@ -51,10 +50,9 @@ func ambiguousIn(object []byte) (name, said string) {
 // names are those of the fields of one object (valid JSON), as they stand;
 // anything else has none. Every message goes through here, so nothing is decoded
 // but what has escapes.
-func names(object []byte) iter.Seq[string] {
+func names(object string) iter.Seq[string] {
 	return func(yield func(string) bool) {
-		var name []byte
-		depth := 0
+		name, depth := "", 0
 		for i := 0; i < len(object); i++ {
 			switch object[i] {
 			case '{', '[':
@@ -64,35 +62,16 @@ func names(object []byte) iter.Seq[string] {
 			case '}', ']':
 				depth--
 			case '"':
-				name = literal(object[i:])
-				i += len(name) - 1
+				size, plain := jsonstring.Literal(object[i:])
+				if name = object[i+1 : i+size-1]; !plain && depth == 1 {
+					name = jsonstring.Text(object[i : i+size])
+				}
+				i += size - 1
 			case ':':
-				if depth == 1 && !yield(unquoted(name)) {
+				if depth == 1 && !yield(name) {
 					return
 				}
 			}
 		}
 	}
-}
-
-// literal is the string that b, valid JSON, begins with, in its quotes.
-func literal(b []byte) []byte {
-	for i := 1; i < len(b); i++ {
-		switch b[i] {
-		case '\\':
-			i++
-		case '"':
-			return b[:i+1]
-		}
-	}
-	return b
-}
-
-// unquoted is what a literal stands for.
-func unquoted(literal []byte) (s string) {
-	if !bytes.Contains(literal, []byte{'\\'}) && utf8.Valid(literal) {
-		return string(literal[1 : len(literal)-1])
-	}
-	_ = json.Unmarshal(literal, &s) // valid
-	return s
 }

@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
 	"handrail/guard"
 	"handrail/guard/text"
+	"handrail/internal/jsonstring"
 )
 
 // What of a call goes into its record. The digest covers all of it.
@@ -73,11 +73,11 @@ func redacted(raw json.RawMessage, short func(string) string) (kept json.RawMess
 		if start < 0 {
 			return append(kept, rest...), whole
 		}
-		size, plain := literal(rest[start:])
+		size, plain := jsonstring.Literal(rest[start:])
 		end := start + size
 		was := rest[start+1 : end-1]
 		if !plain {
-			was = unquoted(rest[start:end])
+			was = jsonstring.Text(rest[start:end])
 		}
 		now := was
 		if !strings.HasPrefix(rest[end:], ":") {
@@ -90,26 +90,6 @@ func redacted(raw json.RawMessage, short func(string) string) (kept json.RawMess
 		}
 		rest, whole = rest[end:], whole && now == was
 	}
-}
-
-// literal returns the size of the JSON string at the start of s, its quotes
-// included, and whether what is between them is what it stands for, in ASCII.
-func literal(s string) (size int, plain bool) {
-	plain = true
-	for size = 1; s[size] != '"'; size++ {
-		if s[size] == '\\' {
-			size++
-			plain = false
-		}
-		plain = plain && s[size] < utf8.RuneSelf
-	}
-	return size + 1, plain
-}
-
-// unquoted is the text of a JSON string.
-func unquoted(literal string) (s string) {
-	_ = json.Unmarshal([]byte(literal), &s) // nil: Compact has read it
-	return s
 }
 
 // quoted is s as JSON.
