@@ -236,6 +236,7 @@ func (w *wire) start(by context.Context, id any, m message, text []byte) {
 			_ = w.send(response)
 		}
 	}()
+	runtime.Gosched() // it goes before what is left to do for its message
 }
 
 // grow has the stack of a new goroutine grow to what a call needs at once, and not
