@@ -54,7 +54,7 @@ type figures struct {
 
 // calls are how long calls took.
 type calls struct {
-	Decisions []timing // from the call, read from its request, to the decision on record
+	Decisions []timing // from the call, read from its request, until the record of the decision was written
 	Arrivals  []timing // from the arrival of the request to that
 	Answers   []timing // from there to the result: of calls that were denied or only read
 }

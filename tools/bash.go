@@ -54,10 +54,14 @@ func (a *BashArgs) source(facts *guard.Facts) string {
 }
 
 func (a *BashArgs) do(ctx context.Context, j *job, facts *guard.Facts) *Result {
-	if j.loose != nil {
-		return failed(fmt.Errorf("nothing ran: %w", j.loose))
+	held, err := j.held, j.loose
+	if err == nil {
+		err = held.plan.prepare()
 	}
-	held := j.held
+	if err != nil {
+		j.held = nil // which made nothing
+		return failed(fmt.Errorf("nothing ran: %w", err))
+	}
 	s := &script{text: a.source(facts), dir: facts.Dir, env: held.environment(j.env), id: j.id, timeout: defaultTimeout, progress: j.call.Progress,
 		box: held.box, policy: held.plan.policy}
 	if a.Background {

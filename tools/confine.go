@@ -40,8 +40,8 @@ type confined struct {
 	named        []string // the paths that the call names
 }
 
-// confine finds what holds a call that may run, and with what power. An error
-// says that nothing may.
+// confine finds what holds a call that may run, and with what power; what that
+// needs in the workspace is still to be made. An error says that nothing may run.
 func (j *job) confine(ctx context.Context, facts *guard.Facts) (*confined, error) {
 	if j.box.Sandbox == nil {
 		return nil, errors.New("the server is not set up: nothing says what holds commands")
@@ -89,7 +89,7 @@ func (j *job) confine(ctx context.Context, facts *guard.Facts) (*confined, error
 	if err := c.network(j.box.Egress); err != nil {
 		return nil, err
 	}
-	return c, c.plan.prepare()
+	return c, nil
 }
 
 // narrow takes from a plan all that lies outside the workspace and home: on a

@@ -36,7 +36,7 @@ type job struct {
 	finish   func(*Result) error
 	detached bool
 
-	decision  time.Duration   // what the first one took, until it was on record
+	decision  time.Duration   // what the first one took, until its record was written
 	recorded  []func() error  // which wait until the disk has them
 	decided   *guard.Decision // by which it may run
 	preserves preservation    // what was kept before it
@@ -94,6 +94,10 @@ func (j *job) run(ctx context.Context) *Result {
 	defer j.remember()
 	var approval elicit.Outcome
 	if d.Verdict == guard.VerdictAsk {
+		if err := j.durable(); err != nil { // before a person is bothered
+			j.abandon()
+			return j.unrecorded(err)
+		}
 		a := j.ask(ctx, req, facts, d)
 		if a.Outcome != elicit.Approved {
 			return j.unapproved(d, a)
@@ -113,23 +117,22 @@ func (j *job) run(ctx context.Context) *Result {
 		return refusal
 	}
 	defer leave()
-	sources := facts.Sources
-	if d.Validator != nil {
-		sources = slices.Concat(sources, d.Validator.Sources)
-	}
-	if err := unchanged(sources); err != nil {
-		j.abandon()
-		return j.refuse(&guard.Decision{Rule: "guard/changed", Reason: err.Error(), Instead: "call again: the file is then judged as it is now"})
-	}
 	j.decided = d
 	watched := j.watch(facts)
 	if _, ok := req.(*BashArgs); ok { // while the disk works
 		j.held, j.loose = j.confine(ctx, facts)
 	}
 	if err := j.durable(); err != nil {
-		j.held.clear()
 		j.abandon()
 		return j.unrecorded(err)
+	}
+	sources := facts.Sources
+	if d.Validator != nil {
+		sources = slices.Concat(sources, d.Validator.Sources)
+	}
+	if err := unchanged(sources); err != nil { // the last look: whoever keeps the disk busy makes the wait as long as they like
+		j.abandon()
+		return j.refuse(&guard.Decision{Rule: "guard/changed", Reason: err.Error(), Instead: "call again: the file is then judged as it is now"})
 	}
 	j.finish = func(res *Result) error {
 		j.held.clear()
@@ -204,7 +207,9 @@ func (j *job) again(ctx context.Context, req request, asked *guard.Decision, cho
 		return nil, changed, j.recordDecision(changed, facts)
 	}
 	if err == nil && d.Verdict == guard.VerdictAllow && choice == elicit.AllowAlways {
-		j.keepRule()
+		if err = j.durable(); err == nil {
+			j.keepRule()
+		}
 	}
 	return facts, d, err
 }

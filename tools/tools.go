@@ -133,7 +133,7 @@ type Result struct {
 	Content string `json:"content,omitempty"`
 	SHA256  string `json:"sha256,omitempty"` // of the whole file as it is now
 
-	Decision time.Duration    `json:"-"` // what the first one took, until it was on record; zero: none was
+	Decision time.Duration    `json:"-"` // what the first one took, until its record was written; zero: none was
 	Text     string           `json:"-"`
 	IsError  bool             `json:"-"`
 	Handback *elicit.Handback `json:"-"` // the client must ask and call again

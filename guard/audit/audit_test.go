@@ -471,6 +471,23 @@ func FuzzLine(f *testing.F) {
 	})
 }
 
+// TestLost: after the disk has failed once nothing is appended: it tells that to
+// one who waits, and what others wrote may be lost with it.
+func TestLost(t *testing.T) {
+	_, log := logOf(t, 1)
+	_, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	if log.sync(w) == nil {
+		t.Fatal("a pipe is on the disk")
+	}
+	if err := log.Append(record("true")); err == nil || !strings.Contains(err.Error(), "restart the server") {
+		t.Errorf("%v", err)
+	}
+}
+
 func BenchmarkAppend(b *testing.B) {
 	for _, event := range []Event{Decision, Outcome} {
 		b.Run(string(event), func(b *testing.B) {

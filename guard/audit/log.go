@@ -39,7 +39,8 @@ type Log struct {
 	size int64 // of the file up to which last is known
 	// began is the time of the file's first record, as far as known.
 	began time.Time
-	last  link // the last whole line
+	last  link  // the last whole line
+	lost  error // of the disk, which tells each only once
 }
 
 // Open opens or creates the log at path (mode 0600 in a directory of mode
@@ -139,6 +140,8 @@ func (l *Log) Begin(r *Record) (durable func() error, err error) {
 	switch {
 	case l.file == nil:
 		err = errors.New("the log is not open")
+	case l.lost != nil:
+		err = l.lost
 	case err == nil:
 		err = l.write(r, &next, rest)
 	}
@@ -151,27 +154,39 @@ func (l *Log) Begin(r *Record) (durable func() error, err error) {
 	case r.Event == Decision && r.changesNothing():
 		l.soon(file)
 	case r.Event == Decision || r.Event == Answer:
-		return begun(file), nil
+		return l.begun(file), nil
 	}
 	return func() error { return nil }, nil
 }
 
 // begun has the disk write what stands in file.
-func begun(file *os.File) (done func() error) {
+func (l *Log) begun(file *os.File) (done func() error) {
 	ended := make(chan error, 1)
-	go func() {
-		err := file.Sync()
-		if errors.Is(err, os.ErrClosed) { // rotated meanwhile, which syncs
-			err = nil
-		}
-		ended <- err
-	}()
+	go func() { ended <- l.sync(file) }()
 	return sync.OnceValue(func() error {
 		if err := <-ended; err != nil {
 			return fmt.Errorf("audit: %w", err)
 		}
 		return nil
 	})
+}
+
+// sync waits until the disk has what stands in file. After an error what it has is
+// not known, and nothing is appended any more.
+func (l *Log) sync(file *os.File) error {
+	err := file.Sync()
+	if err == nil {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if errors.Is(err, os.ErrClosed) && l.file != nil { // rotated meanwhile, which syncs
+		return nil
+	}
+	if l.lost == nil {
+		l.lost = fmt.Errorf("%w: look at the disk and at the end of the log (handrail audit verify), then restart the server", err)
+	}
+	return l.lost
 }
 
 // changesNothing reports whether nothing runs after the decision, or only what
@@ -195,7 +210,7 @@ func (l *Log) soon(file *os.File) {
 	}
 	go func() {
 		for l.dirty.Swap(false) {
-			_ = file.Sync() // one that fails is tried by the next line, which must not
+			_ = l.sync(file) // after one that fails nothing is appended
 			time.Sleep(lull)
 		}
 		if l.syncing.Store(false); l.dirty.Load() {

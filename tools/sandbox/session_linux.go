@@ -159,7 +159,7 @@ func (s *session) collect(groups cgroups, limits Limits) {
 func (s *session) give(k kept) {
 	s.mu.Lock()
 	kept := false
-	if !s.over && !s.plenty() {
+	if !s.over && !s.endSpell() {
 		select {
 		case s.ready <- k:
 			kept = true
@@ -172,9 +172,9 @@ func (s *session) give(k kept) {
 	}
 }
 
-// plenty reports, once in a spell, whether more heads waited in all of it than
-// have to. s.mu is held.
-func (s *session) plenty() bool {
+// endSpell begins another spell where one has come to its end, and reports whether
+// in all of that more heads waited than have to. s.mu is held.
+func (s *session) endSpell() bool {
 	if time.Since(s.since) < spell {
 		return false
 	}
