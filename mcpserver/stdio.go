@@ -239,15 +239,6 @@ func (w *wire) start(by context.Context, id any, m message, text []byte) {
 	runtime.Gosched() // it goes before what is left to do for its message
 }
 
-// grow has the stack of a new goroutine grow to what a call needs at once, and not
-// in steps, each of which copies it.
-//
-//go:noinline
-func grow() {
-	var room [16 << 10]byte
-	runtime.KeepAlive(&room)
-}
-
 // serve waits for a place, where a tool is called, and handles the request. What
 // is said and asked for it goes to send, all of it before serve returns.
 func (w *wire) serve(ctx context.Context, m message, text []byte, send func(any) error) any {

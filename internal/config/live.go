@@ -5,12 +5,12 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"handrail/guard"
 	"handrail/guard/rules"
+	"handrail/tools/place"
 )
 
 // live keeps the policy for each set of workspace roots and notices when the
@@ -245,9 +245,9 @@ type stamp struct {
 }
 
 func stampOf(file string) stamp {
-	var st unix.Stat_t
-	if unix.Stat(file, &st) != nil {
+	var st syscall.Stat_t
+	if syscall.Stat(file, &st) != nil {
 		return stamp{}
 	}
-	return stamp{uint64(st.Dev), uint64(st.Ino), st.Size, st.Ctim.Nano()}
+	return stamp{uint64(st.Dev), uint64(st.Ino), st.Size, place.ChangedAt(&st)}
 }

@@ -24,7 +24,7 @@ var floor = map[string]int{
 	"elicit/mcp": 1, "elicit/terminal": 1, "elicit/web": 1, "elicit/desktop": 1,
 	"mcpserver/auth": 1, "mcpserver/link": 1, "tools/sandbox": 1, "tools/egress": 1, "internal/store": 1, "internal/ollamatest": 1,
 	"guard": 0, "guard/host": 0, "guard/text": 0, "guard/lang": 0, "guard/owner": 0, "skills": 0, "elicit": 0, "tools/place": 0,
-	"examples": 0, "internal/floors": 0, "internal/testkit": 0, "internal/laws": 0, "internal/oracle": 0, "internal/parity": 0, "internal/stories": 0, "internal/attack": 0,
+	"examples": 0, "internal/floors": 0, "internal/jsonstring": 0, "internal/testkit": 0, "internal/laws": 0, "internal/oracle": 0, "internal/parity": 0, "internal/stories": 0, "internal/attack": 0,
 }
 
 // home of each third party: the packages that may import it.
